@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -105,7 +106,10 @@ def list_command(as_json: bool) -> None:
 
 @main.command("run")
 @click.option("--task", default="", help="Tasks, separated by commas.")
-@click.option("--suite", default="", help="Studies instead of tasks, each in a folder of its own below --out.")
+@click.option("--suite", default="", help="Studies instead of tasks: the suite offline, or smoke.")
+@click.option("--study", default="", help="Studies or papers of the suite, separated by commas; by default all.")
+@click.option("--markdown", type=click.Path(path_type=Path), default=None, help="Folder for the pages of a suite.")
+@click.option("--set", "options", multiple=True, metavar="NAME=VALUE", help="A choice of a suite's studies.")
 @click.option("--systems", "wanted", default=systems.DEFAULT, show_default=True, help="Systems, separated by commas.")
 @click.option("--reader", default="none", show_default=True, help="Language models that answer, separated by commas.")
 @click.option("--half", type=click.Choice(["dev", "report", "all"]), default=None, help="Half of the data.")
@@ -132,7 +136,7 @@ def run_command(ctx: click.Context, /, task: str, suite: str, rows: Path | None,
     Examples:
       prunus eval run --task table_qa --systems prunus:hybrid:html,chunks_bm25 --out runs/tables
       prunus eval run --task nq --reader http://localhost:8080/v1#smollm2 --budgets 1024 --limit 5 --out runs/nq
-      prunus eval run --suite offline --out runs/offline
+      prunus eval run --suite offline --half report --limit 40 --out runs/offline --markdown docs/results
     """
     if bool(task) == bool(suite):
         raise click.UsageError("name tasks with --task, or a suite with --suite (prunus eval list shows them)")
@@ -141,7 +145,7 @@ def run_command(ctx: click.Context, /, task: str, suite: str, rows: Path | None,
     out, as_json = chosen["out"], chosen["as_json"]
     quiet = chosen["quiet"] or as_json
     if suite:
-        _run_suite(ctx, suite, chosen, quiet)
+        _run_suite(ctx, suite, quiet)
         return
     plan = harness.Plan(
         tasks=tuple(tasks.expand(task)),
@@ -167,27 +171,59 @@ def run_command(ctx: click.Context, /, task: str, suite: str, rows: Path | None,
     click.echo(report.json_line(result))
 
 
-def _run_suite(ctx: click.Context, name: str, chosen: dict[str, Any], quiet: bool) -> None:
-    """Run the studies of a suite, one after the other, each in a folder of its own."""
-    for option in ("wanted", "measures", "prompt", "questions", "add"):
-        if ctx.get_parameter_source(option) is click.core.ParameterSource.COMMANDLINE:
-            shown = {"wanted": "systems", "measures": "metrics"}.get(option, option)
+SUITE_OPTIONS = ("suite", "study", "reader", "half", "limit", "questions", "budgets", "options", "out", "markdown")
+"""The options of `run` that a suite takes."""
+
+
+def _run_suite(ctx: click.Context, name: str, quiet: bool) -> None:
+    """Run a suite with the options that the user gave; the exit code is 1 where a study failed."""
+    given = {
+        key: value
+        for key, value in ctx.params.items()
+        if ctx.get_parameter_source(key) is click.core.ParameterSource.COMMANDLINE
+    }
+    for key in given:
+        if key not in (*SUITE_OPTIONS, "as_json", "quiet"):
+            shown = {"wanted": "systems", "measures": "metrics"}.get(key, key)
             raise click.UsageError(f"--{shown} is for --task: the studies of a suite choose it themselves")
-    own_budgets = ctx.get_parameter_source("budgets") is click.core.ParameterSource.COMMANDLINE
     choice = studies.Choice(
-        readers=tuple(reader for reader in _names(chosen["reader"]) if reader != "none"),
-        stand_ins=True,
-        half=chosen["half"],
-        limit=chosen["limit"],
-        budgets=tuple(_numbers(chosen["budgets"])) if own_budgets else (),
+        readers=tuple(reader for reader in _names(given.get("reader", "")) if reader != harness.NO_READER),
+        half=given.get("half"),
+        limit=given.get("limit"),
+        questions=given.get("questions"),
+        budgets=tuple(_numbers(given["budgets"])) if "budgets" in given else (),
+        options=dict(option.partition("=")[::2] for option in given.get("options", ())),
     )
-    out = chosen["out"]
-    for study in suites.named(name):
-        with _interruptible(out, reported=True):
-            tables = studies.run(study, choice, out, lambda text: None if quiet else click.echo(text, err=True))
-        if not chosen["as_json"]:
-            click.echo("\n\n".join(studies.text(table) for table in tables))
-        click.echo(json.dumps({"study": study.name, "tables": [asdict(table) for table in tables]}, ensure_ascii=False))
+    out, markdown_folder = given.get("out"), given.get("markdown")
+    with _interruptible(out, reported=True):
+        done = suites.run(
+            name,
+            choice,
+            out,
+            lambda text: None if quiet else click.echo(text, err=True),
+            _names(given.get("study", "")),
+        )
+    if not ctx.params["as_json"]:
+        click.echo("\n\n".join(studies.text(table) for one in done for table in one.tables))
+    if markdown_folder is not None:
+        for path in suites.write(name, done, _command(given), markdown_folder):
+            click.echo(f"wrote {path}", err=True)
+    click.echo(json.dumps([asdict(one) for one in done], ensure_ascii=False))
+    failed = [one for one in done if one.failed]
+    for one in failed:
+        click.echo(f"prunus eval: {one.study} was not run: {one.failed}", err=True)
+    if failed:
+        raise click.exceptions.Exit(1)
+
+
+def _command(given: dict[str, Any]) -> str:
+    """Return the command line that runs a suite with these options."""
+    words = ["prunus", "eval", "run"]
+    for key in SUITE_OPTIONS:
+        values = given.get(key, ()) if key == "options" else [given[key]] if key in given else []
+        for value in values:
+            words += [f"--{'set' if key == 'options' else key}", str(value)]
+    return shlex.join(words)
 
 
 @contextmanager

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from prunus_evals import data, metrics, prompts, studies, systems, tasks
+from prunus_evals import data, metrics, prompts, studies, suites, systems, tasks
 
-KINDS = ("tasks", "systems", "metrics", "prompts", "studies")
+KINDS = ("tasks", "systems", "metrics", "prompts", "studies", "suites")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,8 @@ class Entry:
 
 def entries(kind: str) -> list[Entry]:
     """Return everything of a kind."""
-    return {"tasks": _tasks, "systems": _systems, "metrics": _metrics, "prompts": _prompts, "studies": _studies}[kind]()
+    makers = {"tasks": _tasks, "systems": _systems, "metrics": _metrics, "prompts": _prompts}
+    return {**makers, "studies": _studies, "suites": _suites}[kind]()
 
 
 def _tasks() -> list[Entry]:
@@ -67,10 +68,18 @@ def _prompts() -> list[Entry]:
 
 
 def _studies() -> list[Entry]:
-    papers = studies.Choice(readers=("any",))
-    return [
-        Entry(study.name, study.title, "; ".join(studies.missing(study, papers))) for study in studies.known().values()
-    ]
+    found = []
+    for study in studies.known().values():
+        own = studies.Choice(readers=("any",))
+        lacking = "; ".join(studies.missing(study, own))
+        if lacking and study.stand_ins and not studies.missing(study, replace(own, stand_ins=True)):
+            lacking += "; its stand-ins are here: --stand-ins"
+        found.append(Entry(study.name, study.title, lacking))
+    return found
+
+
+def _suites() -> list[Entry]:
+    return [Entry(name, suite.title) for name, suite in suites.SUITES.items()]
 
 
 def table() -> str:

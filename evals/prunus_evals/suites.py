@@ -1,31 +1,228 @@
-"""The suites of ``prunus eval run --suite``: studies that are run one after the other."""
+"""Suites: many studies by one command, which can be resumed, and their tables as pages of Markdown.
+
+``offline`` runs every study that needs no language model. ``smoke`` runs every study that a language model answers in,
+on a handful of items, to see that all of it works with that model.
+"""
 
 from __future__ import annotations
 
-from prunus_evals import studies
-from prunus_evals.errors import UnknownName
-from prunus_evals.studies import Study
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from prunus.core.errors import PrunusError
+from prunus_evals import provenance, studies
+from prunus_evals.errors import EvalError, ReaderFailed, UnknownName
+from prunus_evals.studies import Choice, Number, Row, Study, Table
+
+PAGES = {
+    "htmlrag": "HtmlRAG: Tan et al., HTML is Better Than Plain Text for Modeling Retrieved Knowledge in RAG Systems",
+    "raptor": "RAPTOR: Sarthi et al., Recursive Abstractive Processing for Tree-Organized Retrieval",
+    "sag": "Internet-SAG: He et al., Zero-Indexing Internet Search Augmented Generation for Large Language Models",
+    "conversion": "Prune, then convert; or convert, then refine",
+}
+"""The titles of pages, by the name of the paper."""
 
 
-def suites() -> dict[str, tuple[Study, ...]]:
-    """Return the studies of every suite, by name.
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Many studies.
 
-    ``offline`` holds those that need no reader and have stand-ins in the data folder, or do all themselves; ``all``
-    holds every study.
+    :param belongs: whether a study is one of the suite.
+    :param choice: what is chosen where the user chooses nothing.
     """
-    known = tuple(studies.known().values())
-    offline = tuple(study for study in known if not study.reader and (study.stand_ins or study.run))
-    return {"offline": offline, "all": known}
+
+    title: str
+    belongs: Callable[[Study], bool]
+    choice: Choice
 
 
-def named(name: str) -> tuple[Study, ...]:
-    """Return the studies of a suite.
+SUITES = {
+    "offline": Suite(
+        "every study that needs no language model",
+        lambda study: not study.reader and not study.needs,
+        Choice(budgets=(256, 512, 1024, 2048, 4096, 8192)),
+    ),
+    "smoke": Suite(
+        "every study that a language model answers in, on a handful of items",
+        lambda study: study.reader or study.answers or bool(study.needs),
+        Choice(budgets=(1024,), limit=2, questions=1),
+    ),
+}
 
-    :raises UnknownName: there is no such suite, or it has no study.
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A study of a suite: its tables, or why there are none.
+
+    :param failed: why there are none; '' where there are.
     """
-    found = suites()
-    if name not in found:
-        raise UnknownName(f"unknown suite {name}; the suites are: {', '.join(found)}")
-    if not found[name]:
-        raise UnknownName(f"suite {name} has no study yet")
-    return found[name]
+
+    study: str
+    title: str
+    tables: tuple[Table, ...]
+    seconds: float
+    failed: str = ""
+
+
+def named(name: str) -> Suite:
+    """Return a suite.
+
+    :raises UnknownName: there is no such suite.
+    """
+    if name not in SUITES:
+        raise UnknownName(f"unknown suite {name}; the suites are: {', '.join(SUITES)}")
+    return SUITES[name]
+
+
+def chosen(suite: Suite, study: Study, choice: Choice) -> Choice:
+    """Return the choice for one study: the paper's sets where all are here, else stand-ins; options that it takes."""
+    default = suite.choice
+    found = replace(
+        choice,
+        budgets=choice.budgets or default.budgets,
+        limit=choice.limit or default.limit,
+        questions=choice.questions or default.questions,
+        options={name: value for name, value in choice.options.items() if name in study.options},
+    )
+    if study.stand_ins and studies.missing(study, replace(found, stand_ins=False)):
+        return replace(found, stand_ins=True)
+    return found
+
+
+def run(
+    name: str,
+    choice: Choice,
+    folder: Path | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+    wanted: Sequence[str] = (),
+) -> list[Done]:
+    """Run the studies of a suite. One that cannot be run is told, and the others are run.
+
+    :param folder: where outcomes and tables are kept; the suite goes on where it was.
+    :param wanted: names of studies, or of papers; none: all of the suite.
+    :raises UnknownName: there is no such suite or study, or no study of the suite takes a choice.
+    :raises ReaderFailed: a reader failed; what was measured is kept.
+    """
+    suite = named(name)
+    own = [study for study in studies.known().values() if suite.belongs(study)]
+    for part in wanted:
+        if not any(part in (study.name, study.paper) for study in own):
+            raise UnknownName(f"unknown study {part} of the suite {name}; its studies are: {_names(own)}")
+    if wanted:
+        own = [study for study in own if study.name in wanted or study.paper in wanted]
+    for option in choice.options:
+        if not any(option in study.options for study in own):
+            raise UnknownName(f"no study of the suite {name} has a choice {option}")
+    found: list[Done] = []
+    for number, study in enumerate(own, 1):
+        progress(f"study {number} of {len(own)}: {study.name}, {study.title}")
+        found.append(_run(study, chosen(suite, study, choice), folder, progress))
+        if found[-1].failed:
+            progress(f"{study.name} failed: {found[-1].failed}")
+    return found
+
+
+def _names(own: Sequence[Study]) -> str:
+    return ", ".join(study.name for study in own)
+
+
+def _run(study: Study, choice: Choice, folder: Path | None, progress: Callable[[str], None]) -> Done:
+    """Run a study; its tables are read again where the same code made them for the same choice."""
+    key = {"choice": json.loads(json.dumps(asdict(choice))), "code": provenance.code()}
+    place = folder / "tables" / f"{study.name.replace(':', '-')}.json" if folder else None
+    kept = _kept(place)
+    if kept.get("key") == key:
+        return Done(study.name, study.title, tuple(map(table_of, kept["tables"])), kept["seconds"])
+    start = time.perf_counter()
+    try:
+        tables = tuple(studies.run(study, choice, folder, progress))
+    except ReaderFailed:  # every other study would fail, too
+        raise
+    except (EvalError, PrunusError) as error:
+        return Done(study.name, study.title, (), time.perf_counter() - start, str(error))
+    seconds = time.perf_counter() - start
+    if place is not None:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        value = {"key": key, "seconds": seconds, "tables": [asdict(table) for table in tables]}
+        place.write_text(json.dumps(value, ensure_ascii=False), encoding="utf-8")
+    return Done(study.name, study.title, tables, seconds)
+
+
+def _kept(place: Path | None) -> dict[str, Any]:
+    if place is None or not place.is_file():
+        return {}
+    try:
+        found: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise EvalError(f"{place} cannot be read: {error}; delete it") from error
+    return found
+
+
+def table_of(value: dict[str, Any]) -> Table:
+    """Return the table of its JSON form."""
+    return Table(
+        title=value["title"],
+        columns=tuple(value["columns"]),
+        rows=tuple(
+            Row(row["label"], tuple(_number(number) for number in row["numbers"]), row["cited"])
+            for row in value["rows"]
+        ),
+        notes=tuple(value["notes"]),
+        digits=value["digits"],
+    )
+
+
+def _number(value: dict[str, Any] | None) -> Number | None:
+    if value is None:
+        return None
+    against = value["against"]
+    return Number(value["value"], value["low"], value["high"], tuple(against) if against else None)
+
+
+def write(name: str, done: Sequence[Done], command: str, folder: Path) -> list[Path]:
+    """Write the tables as Markdown: a page for each paper, with the command and the versions that made it.
+
+    :param command: the command that made them.
+    :raises EvalError: a page cannot be written.
+    """
+    papers: dict[str, list[Done]] = {}
+    for one in done:
+        papers.setdefault(one.study.partition(":")[0], []).append(one)
+    written: list[Path] = []
+    for paper, own in papers.items():
+        path = folder / (f"{paper}.md" if name == "offline" else f"{name}-{paper}.md")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            path.write_text(page(paper, name, own, command), encoding="utf-8")
+        except OSError as error:
+            raise EvalError(f"{path} cannot be written: {error.strerror}") from error
+        written.append(path)
+    return written
+
+
+def page(paper: str, name: str, done: Sequence[Done], command: str) -> str:
+    """Return a page of Markdown with the tables of a paper's studies."""
+    around = provenance.surroundings()
+    versions = ", ".join(f"{package} {version}" for package, version in around["versions"].items())
+    lines = [f"# {PAGES.get(paper, paper)}", "", f"The suite `{name}`: {SUITES[name].title}. Made by:", ""]
+    lines += ["```sh", command, "```", ""]
+    lines += [f"Versions: {versions}. Code {around['code']}. {time.strftime('%Y-%m-%d')}.", ""]
+    for one in done:
+        lines += [f"## `{one.study}`: {one.title}", ""]
+        lines += [f"Not run: {one.failed}.", ""] if one.failed else [f"{one.seconds:.0f} s.", ""]
+        common = _common(one.tables)
+        lines += [*(f"{line}  " for line in common), ""] if common else []
+        for table in one.tables:
+            own = tuple(note for note in table.notes if note not in common)
+            lines += [studies.markdown(replace(table, notes=own)), ""]
+    return "\n".join(lines)
+
+
+def _common(tables: Sequence[Table]) -> list[str]:
+    """Return the notes that all tables with numbers of ours share, to be written once."""
+    own = [table.notes for table in tables if table.notes]
+    return [note for note in own[0] if all(note in notes for notes in own)] if own else []

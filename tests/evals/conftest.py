@@ -16,24 +16,9 @@ if MISSING and not ALL:  # the base installation: what needs the extra `evals` r
     collect_ignore_glob = [
         f"test_{name}.py"
         for name in (
-            "answer_metrics",
-            "articles",
-            "compare_runs",
-            "gate",
-            "gold_recall",
-            "harness",
-            "judging",
-            "metrics",
-            "needles",
-            "real",
-            "run_command",
-            "run_report",
-            "stage_costs",
-            "survival",
-            "systems",
-            "task_data",
-            "task_sets",
-            "visible",
+            *("answer_metrics", "articles", "compare_runs", "gate", "gold_recall", "harness", "htmlrag_studies"),
+            *("internet_sag_studies", "judging", "metrics", "needles", "raptor_studies", "real", "run_command"),
+            *("run_report", "stage_costs", "suites", "survival", "systems", "task_data", "task_sets", "visible"),
         )
     ]
 

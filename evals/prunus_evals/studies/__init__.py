@@ -12,17 +12,24 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
-from prunus_evals import data, harness, stats, tasks
+from prunus_evals import data, harness, metrics, readers, stats, tasks
 from prunus_evals.errors import EvalError, UnknownName
 from prunus_evals.harness import Plan
 from prunus_evals.records import Outcome
 from prunus_evals.split import Wanted
+
+COSTS = ("tokens", "cpu_seconds", "seconds")
+INTERVALS = (
+    "Brackets: 95 % interval, bootstrap over pages. + and - mark what is ahead of the first row, or behind it, beyond "
+    "the interval of their paired difference."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +56,15 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number of a table, with its 95 % interval where it was measured here."""
+    """A number of a table, with its 95 % interval where it was measured here.
+
+    :param against: this number minus that of the first row, over the same questions: mean, low and high.
+    """
 
     value: float
     low: float | None = None
     high: float | None = None
+    against: tuple[float, float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +85,14 @@ class Table:
     """A table in the frame of a paper.
 
     :param notes: what a reader of the table must know: halves, readers, stand-ins, what is missing.
+    :param digits: decimals of its numbers.
     """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
+    digits: int = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +104,10 @@ class Study:
     :param stand_ins: tasks of the data folder that take their place.
     :param plans: what is run, by name.
     :param tables: turns the outcomes of each plan into tables.
-    :param reader: whether the study measures answers, so that it needs a reader.
+    :param reader: whether the study measures answers alone, so that it needs a reader.
+    :param answers: whether it measures evidence without a reader, and answers where one is named.
+    :param options: what ``--set`` takes, by name, with one line on each.
+    :param needs: the options that it cannot do without.
     :param run: for a study that the harness does not fit: does all itself, instead of ``plans`` and ``tables``.
     """
 
@@ -99,14 +115,30 @@ class Study:
     title: str
     paper_tasks: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()
-    plans: Callable[[Choice], Mapping[str, Plan]] | None = None
-    tables: Callable[[Choice, Mapping[str, Sequence[Outcome]]], Sequence[Table]] | None = None
+    plans: Callable[[Study, Choice], Mapping[str, Plan]] | None = None
+    tables: Callable[[Study, Choice, Mapping[str, Sequence[Outcome]]], Sequence[Table]] | None = None
     reader: bool = False
-    run: Callable[[Choice, Path | None, Callable[[str], None]], Sequence[Table]] | None = None
+    answers: bool = False
+    options: Mapping[str, str] = field(default_factory=dict)
+    needs: tuple[str, ...] = ()
+    run: Callable[[Study, Choice, Path | None, Callable[[str], None]], Sequence[Table]] | None = None
+
+    @property
+    def paper(self) -> str:
+        """The paper, or the comparison, that the study belongs to."""
+        return self.name.partition(":")[0]
 
     def tasks(self, choice: Choice) -> tuple[str, ...]:
         """Return the tasks of a choice."""
         return self.stand_ins if choice.stand_ins else self.paper_tasks
+
+    def lacks(self, choice: Choice) -> str:
+        """Return which choice a study cannot do without; '' where nothing is lacking."""
+        if self.reader and not choice.readers:
+            return "it measures answers: name a language model with --reader"
+        return "; ".join(
+            f"it needs --set {name}=, {self.options[name]}" for name in self.needs if name not in choice.options
+        )
 
 
 @cache
@@ -136,24 +168,32 @@ def run(
 ) -> list[Table]:
     """Run a study, and return its tables.
 
-    :param folder: where the runs are kept, each in a folder of its own; the study goes on where it was stopped.
-    :raises EvalError: the study needs a reader that the choice lacks, its data is not here, or a run failed.
+    :param folder: where outcomes are kept, so that the study goes on where it was stopped. Studies may share a folder:
+        what one has measured, another does not measure again.
+    :raises EvalError: the study needs a reader that the choice lacks, knows no such option, its data is not here, or a
+        run failed.
     """
-    if study.reader and not choice.readers:
-        raise EvalError(f"{study.name} measures answers: name a language model with --reader")
+    unknown = [name for name in choice.options if name not in study.options]
+    if unknown:
+        known = f"it takes: {', '.join(study.options)}" if study.options else "it takes none"
+        raise EvalError(f"{study.name} has no choice {unknown[0]}; {known}")
+    if choice.stand_ins and not study.stand_ins and study.run is None:
+        raise EvalError(f"{study.name} has no stand-ins")
+    lacking = missing(study, choice)
+    if lacking:
+        raise EvalError(f"{study.name} cannot run: {lacking[0]}")
     if study.run is not None:
-        return list(study.run(choice, folder, progress))
+        return list(study.run(study, choice, folder, progress))
     if study.plans is None or study.tables is None:
         raise EvalError(f"{study.name} has no plans")
     found: dict[str, Sequence[Outcome]] = {}
-    for name, plan in study.plans(choice).items():
-        place = folder / study.name.replace(":", "-") / name if folder else None
+    for name, plan in study.plans(study, choice).items():
 
         def tell(state: harness.Progress, name: str = name) -> None:
             progress(f"{study.name}, {name}, {state.task}: {state.pages} pages, {state.outcomes} outcomes")
 
-        found[name] = harness.run(plan, place, tell)
-    return list(study.tables(choice, found))
+        found[name] = harness.run(plan, folder, tell, add=True)
+    return list(study.tables(study, choice, found))
 
 
 def plan(study: Study, choice: Choice, systems: Sequence[str], budgets: Sequence[int], **rest: Any) -> Plan:
@@ -173,24 +213,116 @@ def plan(study: Study, choice: Choice, systems: Sequence[str], budgets: Sequence
     )
 
 
-def mean(outcomes: Sequence[Outcome], metric: str, **wanted: object) -> Number | None:
+def mean(
+    outcomes: Sequence[Outcome],
+    metric: str,
+    base: Mapping[str, object] | None = None,
+    scale: float = 1.0,
+    **wanted: object,
+) -> Number | None:
     """Return the mean of a metric over the outcomes whose fields have these values; None where there is none.
 
+    A metric over all answers together, as BLEU, has no paired difference.
+
+    :param metric: a score, or a field of an outcome that is a number, as ``tokens``.
+    :param base: fields of the outcomes that these are compared with, question by question.
+    :param scale: 100 for tables in percent.
     :param wanted: fields of :class:`.records.Outcome`, as ``task="nq", budget=512``.
     """
-    values: dict[str, list[float]] = {}
-    for outcome in outcomes:
-        if metric in outcome.scores and all(getattr(outcome, name) == value for name, value in wanted.items()):
-            values.setdefault(outcome.page, []).append(outcome.scores[metric])
+    known_metric = metrics.known().get(metric)
+    if known_metric is not None and known_metric.combine is not None:
+        counts: dict[str, list[Sequence[float]]] = {}
+        for outcome in _having(outcomes, wanted):
+            if metric in outcome.counts:
+                counts.setdefault(outcome.page, []).append(outcome.counts[metric])
+        if not counts:
+            return None
+        whole = stats.combined(counts, known_metric.combine)
+        return Number(scale * whole.mean, scale * whole.low, scale * whole.high)
+    values = _values(outcomes, metric, scale, wanted)
+    others = _values(outcomes, metric, scale, base) if base is not None and base != wanted else {}
+    return number(values, others)
+
+
+def number(values: Mapping[str, Sequence[float]], others: Mapping[str, Sequence[float]] | None = None) -> Number | None:
+    """Return the mean of values by page; None without values, and without an interval for a single page.
+
+    :param others: those of the row that it is compared with, of the same questions.
+    """
     if not values:
         return None
+    if len(values) == 1:  # nothing to draw from
+        return Number(fmean(next(iter(values.values()))))
     estimate = stats.mean(values)
-    return Number(estimate.mean, estimate.low, estimate.high)
+    found = Number(estimate.mean, estimate.low, estimate.high)
+    if not others:
+        return found
+    difference = stats.difference(values, others)
+    return replace(found, against=(difference.mean, difference.low, difference.high))
+
+
+def _values(
+    outcomes: Sequence[Outcome], metric: str, scale: float, wanted: Mapping[str, object]
+) -> dict[str, list[float]]:
+    values: dict[str, list[float]] = {}
+    for outcome in _having(outcomes, wanted):
+        value = outcome.scores.get(metric) if metric not in COSTS else getattr(outcome, metric)
+        if value is not None:
+            values.setdefault(outcome.page, []).append(scale * float(value))
+    return values
+
+
+def _having(outcomes: Sequence[Outcome], wanted: Mapping[str, object]) -> Iterator[Outcome]:
+    return (o for o in outcomes if all(getattr(o, name) == value for name, value in wanted.items()))
+
+
+def grid(
+    outcomes: Sequence[Outcome],
+    rows: Sequence[tuple[str, Mapping[str, object]]],
+    columns: Sequence[tuple[str, Mapping[str, object]]],
+    scale: float = 1.0,
+    compare: bool = True,
+) -> tuple[Row, ...]:
+    """Return the rows of a table of means.
+
+    :param compare: compare each row with the first, question by question.
+
+    :param rows: labels, and the fields of the outcomes of each row, as ``("BM25", {"system": "chunks_bm25"})``.
+    :param columns: titles, and ``metric`` with the fields of the outcomes of each column, as ``("NQ EM", {"metric":
+        "em_share", "task": "nq"})``. Metrics are no titles: several columns may show one.
+    """
+    found: list[Row] = []
+    for label, fields in rows:
+        numbers = []
+        for _, column in columns:
+            rest = {name: value for name, value in column.items() if name != "metric"}
+            base = {**rows[0][1], **rest} if compare else None
+            numbers.append(mean(outcomes, str(column["metric"]), base, scale, **{**fields, **rest}))
+        found.append(Row(label, tuple(numbers)))
+    return tuple(found)
+
+
+def notes(study: Study, choice: Choice, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
+    """Return what every table says of itself: tasks, halves, questions, readers and stand-ins."""
+    parts: list[str] = []
+    for task in study.tasks(choice):
+        own = [outcome for outcome in outcomes if outcome.task == task.partition(":")[0] or outcome.task == task]
+        questions, pages = len({outcome.question for outcome in own}), len({outcome.page for outcome in own})
+        half = choice.half or tasks.about(task).half
+        parts.append(f"{task} ({half} half: {questions} questions, {pages} pages)")
+    lines = [f"{'Stand-ins for the sets of the paper' if choice.stand_ins else 'Sets'}: {', '.join(parts)}."]
+    used = {outcome.reader: outcome.caveat for outcome in outcomes if outcome.reader != harness.NO_READER}
+    named = "; ".join(spec + (f" ({readers.CAVEATS.get(said, said)})" if said else "") for spec, said in used.items())
+    lines.append(f"Readers: {named}." if used else "No reader: the evidence is scored.")
+    caveats = {outcome.caveat for outcome in outcomes if outcome.reader == harness.NO_READER and outcome.caveat}
+    lines += [f"A system works with a model: {readers.CAVEATS.get(caveat, caveat)}." for caveat in sorted(caveats)]
+    lines.append(INTERVALS)
+    return tuple(lines)
 
 
 def missing(study: Study, choice: Choice) -> list[str]:
     """Return what a study lacks here, one line each."""
-    lines = ["a reader: name a language model with --reader"] if study.reader and not choice.readers else []
+    lines = [study.lacks(choice)] if study.lacks(choice) else []
     for name in study.tasks(choice):
         about = tasks.about(name.partition(":")[0])
         gone = data.missing_files(about.files, about.source)
@@ -200,17 +332,42 @@ def missing(study: Study, choice: Choice) -> list[str]:
 
 def text(table: Table) -> str:
     """Return a table as plain text; cited rows are marked, intervals stand in brackets."""
-    width = max([len(row.label) for row in table.rows] + [20]) + 2
-    lines = [table.title, f"{'':{width}}" + "".join(f"{column:>24}" for column in table.columns)]
+    labels = [row.label + (" (cited)" if row.cited else "") for row in table.rows]
+    cells = [[cell(number, table.digits) for number in row.numbers] for row in table.rows]
+    first = max(map(len, labels), default=0) + 2
+    widths = [max([len(column), *(len(row[place]) for row in cells)]) + 2 for place, column in enumerate(table.columns)]
+    lines = [table.title, " " * first + "".join(f"{c:>{w}}" for c, w in zip(table.columns, widths, strict=True))]
+    for label, row in zip(labels, cells, strict=True):
+        lines.append(f"{label:{first}}" + "".join(f"{c:>{w}}" for c, w in zip(row, widths, strict=True)))
+    sources = dict.fromkeys(f"Cited: {row.cited}." for row in table.rows if row.cited)
+    return "\n".join([*lines, *table.notes, *sources])
+
+
+def markdown(table: Table) -> str:
+    """Return a table as Markdown, under a heading; cited rows are in italics."""
+    lines = [f"### {table.title}", "", f"| | {' | '.join(map(_escaped, table.columns))} |"]
+    lines.append("|---" * (len(table.columns) + 1) + "|")
     for row in table.rows:
-        mark = " (cited)" if row.cited else ""
-        lines.append(f"{row.label + mark:{width + len(mark)}}" + "".join(f"{_cell(n):>24}" for n in row.numbers))
-    return "\n".join([*lines, *table.notes])
+        label = f"*{_escaped(row.label)}, cited*" if row.cited else _escaped(row.label)
+        cells = [cell(number, table.digits) for number in row.numbers]
+        lines.append(f"| {label} | {' | '.join(f'*{c}*' if row.cited and c != '-' else c for c in cells)} |")
+    sources = dict.fromkeys(f"Cited: {row.cited}." for row in table.rows if row.cited)
+    return "\n".join([*lines, "", *(f"{_escaped(line)}  " for line in [*table.notes, *sources])])
 
 
-def _cell(number: Number | None) -> str:
+def _escaped(words: str) -> str:
+    return words.replace("|", "\\|").replace("<", "&lt;")
+
+
+def cell(number: Number | None, digits: int = 3) -> str:
+    """Return a number with its interval, and how it differs from the first row; ``-`` for none."""
     if number is None:
         return "-"
+    shown = f"{number.value:.{digits}f}"
     if number.low is None or number.high is None:
-        return f"{number.value:.3f}"
-    return f"{number.value:.3f} [{number.low:.3f} {number.high:.3f}]"
+        return shown
+    mark = ""
+    if number.against is not None:
+        _, low, high = number.against
+        mark = " +" if low > 0 else " -" if high < 0 else ""
+    return f"{shown} [{number.low:.{digits}f} {number.high:.{digits}f}]{mark}"

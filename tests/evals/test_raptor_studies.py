@@ -1,0 +1,299 @@
+"""Studies of RAPTOR: the paper's rows and columns, cited numbers apart, layers that add up, judgements that go round."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from prunus_evals import metrics, studies, tasks
+from prunus_evals.errors import EvalError, UnknownName
+from prunus_evals.metrics.spans import span_recall
+from prunus_evals.records import About, Document, Outcome, Output, Question, Reply, Span
+from prunus_evals.studies import Choice, Study, Table, _raptor_published, raptor, raptor_trees
+from prunus_evals.studies._trees import Cost, Forest, Recipe, TreeSystem
+
+WORDS = "harbour bridge river castle market garden winter school letter doctor engine island".split()
+TEXT = "\n\n".join(
+    f"The {word} of the town was built by {other} people in {1800 + 7 * n}. It stands near the {other}, and many come."
+    for n, (word, other) in enumerate((a, b) for a in WORDS for b in WORDS if a != b)
+)
+GOLD = TEXT.index("The castle of the town was built by garden")
+DOCUMENT = Document("town", TEXT, "text/plain")
+PAGES = [
+    [
+        Question(
+            "q1",
+            "qmsum:specific",
+            "town",
+            [DOCUMENT],
+            "Which castle was built by garden people?",
+            kind="long",
+            references=("a castle",),
+            answers=("The castle of the town was built by garden people",),
+            gold=(Span("town", GOLD, GOLD + 60),),
+        )
+    ]
+]
+STAND_INS = Choice(stand_ins=True)
+
+
+@pytest.fixture
+def town(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every task has one question about one text."""
+    monkeypatch.setenv("PRUNUS_DATA", str(tmp_path))
+    about = About("a town", ("rouge_l",), (), "made up")
+    monkeypatch.setattr(tasks, "about", lambda name: about)
+    monkeypatch.setattr(
+        tasks, "groups", lambda name, *_, **__: iter([[replace(question, task=name) for question in PAGES[0]]])
+    )
+
+
+def made_up(**fields: object) -> Outcome:
+    plain = Outcome("narrativeqa:test", "s", "page", "q", 400, {}, 300, 0.1)
+    return replace(plain, **fields)  # type: ignore[arg-type]
+
+
+def ours(table: Table) -> dict[str, list[float | None]]:
+    return {r.label: [n.value if n else None for n in r.numbers] for r in table.rows if not r.cited}
+
+
+def printed(table: Table) -> dict[str, list[float | None]]:
+    return {r.label: [n.value if n else None for n in r.numbers] for r in table.rows if r.cited}
+
+
+@pytest.mark.usefixtures("town")
+def test_a_table_has_the_papers_columns_and_keeps_cited_rows_apart() -> None:
+    study, choice = studies.named("raptor:1"), Choice(readers=("scripted:a",))
+    frame = raptor.FRAMES["1"]
+    columns = raptor.columns_of(study, choice, frame)
+    scores = {"rouge_l_stem": 0.5, "bleu1": 0.25, "bleu4": 0.125, "meteor_exact_stem": 0.75}
+    names = {label: f"s{place}" for place, (label, _) in enumerate(frame.rows)} | {frame.rows[-1][0]: ""}
+    outcomes = [
+        made_up(system=name, page=page, reader="scripted:a", scores=scores)
+        for name in names.values()
+        if name
+        for page in ("a", "b")
+    ]
+    (table,) = raptor.framed(study, choice, frame, columns, names, outcomes)
+    assert table.columns == ("ROUGE-L", "BLEU-1", "BLEU-4", "METEOR", "METEOR without synonyms")
+    assert ours(table)["{dense} with {tree} tree"] == [50, 25, 12.5, None, 75]
+    assert ours(table)["DPR without tree"] == [None] * 5
+    assert printed(table)["SBERT with RAPTOR"] == [30.87, 23.5, 6.42, 19.2, None]
+    assert len(printed(table)) == 6
+    assert "name an embedder that holds it" in " ".join(table.notes)
+
+
+def test_cited_numbers_are_those_of_the_paper_alone() -> None:
+    published = [frame.published for frame in raptor.FRAMES.values()]
+    published += [*_raptor_published.LAYERS.values(), _raptor_published.TABLE_10, _raptor_published.TABLE_18]
+    published += [own for _, own in _raptor_published.SOURCES.values()]
+    for own in published:
+        table = raptor.cited("title", own)
+        assert table.columns == own.columns
+        assert printed(table) == {label: [*values] for label, values in own.rows}
+        assert all(len(values) == len(own.columns) for _, values in own.rows)
+        assert not ours(table)
+
+
+def test_a_table_with_readers_has_a_column_for_each() -> None:
+    columns = raptor.columns_of(studies.named("raptor:4"), Choice(readers=("a", "b")), raptor.FRAMES["4"])
+    assert [column.title for column in columns] == ["Acc., a", "Acc., b"]
+    assert [column.budget for column in columns] == [2000, 2000]
+
+
+@pytest.mark.usefixtures("town")
+@pytest.mark.parametrize("name", ["raptor:1", "raptor:9"])
+def test_without_a_reader_stand_ins_show_recall_at_each_budget(name: str, tmp_path: Path) -> None:
+    tables = studies.run(studies.named(name), replace(STAND_INS, budgets=(256, 8192)), tmp_path)
+    assert tables[0].columns == ("recall, 256 tokens", "recall, 8192 tokens")
+    assert tables[1].columns == ("answer survives, 256 tokens", "answer survives, 8192 tokens")
+    assert "a stand-in" in tables[0].title
+    assert "Stand-ins for the sets of the paper: qmsum:specific (dev half: 1 questions, 1 pages)" in tables[0].notes[0]
+    first = next(iter(ours(tables[0]).values()))
+    assert all(value is not None and 0 <= value <= 100 for value in first)
+    assert first[1] == 100
+    assert not ours(tables[-1])
+    assert printed(tables[-1])
+
+
+@pytest.mark.usefixtures("town")
+def test_a_tree_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    forest = Forest(tmp_path, Recipe())
+    first = forest.tree([DOCUMENT])
+    assert first.cost.tokens > 1000
+    assert first.cost.read >= first.cost.tokens
+    assert first.cost.written > 0
+    monkeypatch.setattr(Forest, "_make_summarizer", lambda self: None)
+    again = Forest(tmp_path, Recipe()).tree([DOCUMENT])
+    assert again.cost == first.cost
+    assert sum(layer["nodes"] for layer in again.layers()) == len(again.index.store.view().ids)
+
+
+@pytest.mark.usefixtures("town")
+def test_layers_of_retrieved_nodes_add_up(tmp_path: Path) -> None:
+    tables = studies.run(studies.named("raptor:18"), STAND_INS, tmp_path)
+    assert [table.title.split(":")[0] for table in tables] == [
+        "RAPTOR, Table 18",
+        "RAPTOR, Table 19 and Figure 7",
+        "RAPTOR, Table 20 and Figure 7",
+        "RAPTOR, Table 21 and Figure 7",
+    ]
+    for table, ranker in ((tables[2], 1), (tables[3], 2)):
+        place = table.columns.index("qmsum:specific")
+        layers = [values[place] or 0 for values in ours(table).values()]
+        assert sum(layers) == pytest.approx(100)
+        assert sum(layers[1:]) == pytest.approx(ours(tables[0])["qmsum:specific"][ranker])
+    assert printed(tables[1])["4"][0] == 0.003
+
+
+def test_the_layer_study_retrieves_from_the_layers_of_its_cell() -> None:
+    found = raptor.layer_retrievals(2)
+    assert {cell: own.layers for cell, own in found.items()} == {
+        (1, 0): (0,),
+        (1, 1): (1,),
+        (2, 1): (0, 1),
+        (1, 2): (2,),
+        (2, 2): (1, 2),
+        (3, 2): (0, 1, 2),
+    }
+
+
+@pytest.mark.usefixtures("town")
+def test_the_layer_study_has_a_table_for_each_height_and_story(tmp_path: Path) -> None:
+    tables = studies.run(studies.named("raptor:8"), STAND_INS, tmp_path)
+    height = max(layer["layer"] for layer in Forest(tmp_path / "trees", Recipe()).tree([DOCUMENT]).layers())
+    assert tables[0].columns[0] == "Layer 0 (Leaf Nodes)"
+    assert len(tables[0].columns) == height + 1 == len(tables[0].rows)
+    assert tables[1].title.endswith("the document town")
+    cells = [number is not None for number in tables[0].rows[1].numbers]
+    assert cells == [False, *[True] * height]
+    assert [table.title[:16] for table in tables[-5:]] == ["RAPTOR, Table 8:"] + [
+        f"RAPTOR, Table {number}" for number in (14, 15, 16, 17)
+    ]
+
+
+@pytest.mark.usefixtures("town")
+def test_figure_3_shows_the_tokens_that_each_way_takes(tmp_path: Path) -> None:
+    (table,) = studies.run(studies.named("raptor:figure-3"), STAND_INS, tmp_path)
+    found = ours(table)
+    tokens = [found[f"Tree traversal, top-{top}"][0] or 0 for top in raptor.TOPS]
+    assert tokens == sorted(tokens)
+    assert 0 < (found["Collapsed tree, 500 tokens"][0] or 0) <= 500
+
+
+@pytest.mark.usefixtures("town")
+def test_compression_and_cost_are_measured_without_a_model(tmp_path: Path) -> None:
+    (table,) = studies.run(studies.named("raptor:10"), STAND_INS, tmp_path)
+    summary, child, children, ratio = ours(table)["qmsum:specific"]
+    assert ratio is not None and 0 < ratio < 1
+    assert summary is not None and child is not None and children is not None and children >= 2
+    assert table.columns == _raptor_published.TABLE_10.columns
+    tables = studies.run(studies.named("raptor:figure-5"), STAND_INS, tmp_path)
+    assert "estimates" in " ".join(tables[0].notes)
+    assert ours(tables[2])["qmsum:specific 1"][0] == Forest(tmp_path / "trees", Recipe()).tree([DOCUMENT]).cost.tokens
+
+
+def test_a_line_fits_costs_that_grow_linearly() -> None:
+    costs = [Cost(length, 2 * length + 100, 0, 0.001 * length) for length in (1000, 2000, 5000)]
+    tokens, seconds, points = raptor_trees.cost_tables({"qasper": costs}, ())
+    assert ours(tokens)["qasper"] == pytest.approx([3, 1000, 5000, 2, 100, 1])
+    assert ours(seconds)["all"] == pytest.approx([3, 1000, 5000, 1, 0, 1], abs=1e-6)
+    assert len(points.rows) == 3
+    assert ours(raptor_trees.cost_tables({"qasper": costs[:1]}, ())[0])["qasper"][3:] == [None] * 3
+
+
+@pytest.mark.usefixtures("town")
+def test_judgements_of_people_go_round(tmp_path: Path) -> None:
+    study, place = studies.named("raptor:hallucination"), tmp_path / "sample.jsonl"
+    (table,) = studies.run(study, replace(STAND_INS, options={"export": str(place), "sample": "4"}), tmp_path)
+    assert "4 of 4 sampled summaries are not judged yet." in table.notes
+    assert not ours(table)
+    lines = [json.loads(line) for line in place.read_text().splitlines()]
+    assert all(line["children"] and line["summary"] and line["hallucinated"] is None for line in lines)
+    with pytest.raises(EvalError, match=r"line 1: `hallucinated` must be true or false"):
+        raptor_trees.read_sample(place)
+    judged = [line | {"hallucinated": number == 0} for number, line in enumerate(lines)]
+    place.write_text("\n".join(map(json.dumps, judged)))
+    (table,) = studies.run(study, replace(STAND_INS, options={"import": str(place)}), tmp_path)
+    assert ours(table) == {"judged by people": [4, 1, 25, 0]}
+    assert printed(table) == {"RAPTOR": [150, 6, 4, 0]}
+
+
+def test_a_hallucination_that_the_parent_repeats_is_carried_on() -> None:
+    one = raptor_trees.Judged("a", "quality", "d", 1, "s", ("c",), parent="b", hallucinated=True, judge="people")
+    two = replace(one, id="b", layer=2, parent="")
+    assert ours(raptor_trees.hallucination_table("t", [one, two]))["judged by people"] == [2, 2, 100, 1]
+
+
+@pytest.mark.usefixtures("town")
+def test_a_judge_that_answers_nonsense_ends_the_study(tmp_path: Path) -> None:
+    study = studies.named("raptor:hallucination")
+    with pytest.raises(EvalError, match="the reply is neither yes nor no: 'perhaps'"):
+        studies.run(study, replace(STAND_INS, options={"judge": "scripted:perhaps"}), tmp_path)
+    (table,) = studies.run(study, replace(STAND_INS, options={"judge": "scripted:No."}), tmp_path)
+    assert [*ours(table)] == ["judged by scripted:No. (scripted)"]
+
+
+@pytest.mark.usefixtures("town")
+def test_wrong_choices_are_one_clear_line(tmp_path: Path) -> None:
+    wrong: Mapping[str, tuple[str, Sequence[tuple[str, str]]]] = {
+        "raptor:1": ("unknown tree oak; the trees are: ward", [("tree", "oak")]),
+        "raptor:10": ("unknown embedder|there is no embedder|nothing", [("embedder", "nothing")]),
+        "raptor:hallucination": ("sample=many is no number", [("sample", "many")]),
+        "raptor:8": ("has no choice speed; it takes: tree", [("speed", "1")]),
+    }
+    for name, (message, options) in wrong.items():
+        with pytest.raises((EvalError, UnknownName), match=message):
+            studies.run(studies.named(name), replace(STAND_INS, options=dict(options)), tmp_path)
+
+
+@pytest.mark.usefixtures("town")
+def test_summaries_of_a_scripted_model_are_labelled(tmp_path: Path) -> None:
+    recipe = Recipe(summarizer="scripted:A town by the sea.")
+    system = TreeSystem(Forest(tmp_path, recipe), layers=(1,))
+    assert system.caveat == "scripted"
+    assert system.prepare([DOCUMENT]).ask("What stands there?", 200).text.startswith("A town by the sea.")
+    lines = raptor.notes(replace(STAND_INS, options={"summarizer": recipe.summarizer}))
+    assert any("no model answered" in line for line in lines)
+
+
+@pytest.mark.usefixtures("town")
+def test_an_answer_is_measured_where_a_reader_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("rouge_score")
+    choice = replace(STAND_INS, readers=("scripted:a castle",), budgets=(400,))
+    tables = studies.run(studies.named("raptor:6"), choice, tmp_path)
+    assert tables[0].columns == ("recall", "rouge_l")
+    assert next(iter(ours(tables[0]).values()))[1] == 100
+    assert any("no model answered" in line for line in tables[0].notes)
+
+
+def test_recall_counts_letters_once_and_by_place() -> None:
+    question = Question("q", "t", "p", [Document("d", "ab cd ef", "text/plain")], "?", gold=(Span("d", 0, 5),))
+    kept = [["d", 0, 2], ["d", 1, 4], ["other", 0, 8]]
+    assert span_recall(question, Output(Reply("", "text", facts={"spans": kept}), "")) == 0.75
+    assert span_recall(question, Output(Reply("", "text", facts={"spans": []}), "")) == 0
+    assert span_recall(question, Output(Reply("", "text"), "")) is None
+    assert span_recall(replace(question, gold=()), Output(Reply("", "text", facts={"spans": kept}), "")) is None
+
+
+def all_studies() -> list[Study]:
+    return [study for study in studies.known().values() if study.paper == "raptor"]
+
+
+def test_every_study_runs_without_a_model_or_says_what_it_needs() -> None:
+    found = all_studies()
+    assert len(found) == 14
+    for study in found:
+        assert not study.reader
+        assert study.stand_ins
+        for task in (*study.paper_tasks, *study.stand_ins):
+            assert tasks.about(task).title
+    for frame in raptor.FRAMES.values():
+        for _, task, metric in frame.columns:
+            assert metric in metrics.known()
+            assert metric in tasks.about(task).metrics
+    assert {raptor.EVIDENCE, *(metric for _, metric in raptor.OF_EVIDENCE.values())} <= {*metrics.known()}
