@@ -17,7 +17,6 @@ from prunus_evals import stats, tasks
 from prunus_evals.metrics.quoted import holding
 from prunus_evals.records import Question
 from prunus_evals.split import Half
-from prunus_evals.systems.prunus_quotes import quotes_of
 
 TASKS = ("table_qa", "nq", "websrc", "xquad_de", "xquad_zh")
 MEASURES = ("first", "any", "quotes", "answered", "wrong")
@@ -60,6 +59,15 @@ def load(name: str, wanted: Half, limit: int | None = None) -> list[list[Questio
     if not name.startswith("xquad_"):
         return tasks.load(name, wanted, limit)
     return [page[:XQUAD_QUESTIONS] for page in tasks.load(name.replace("_", ":"), wanted, limit)]
+
+
+def quotes_of(question: str, pages: Any) -> list[str]:
+    """Return the quotes of an answer without a model, in their order; none where nothing answers."""
+    try:
+        answer = prunus.ask(question, pages)
+    except prunus.NothingFound:
+        return []
+    return [citation.quote for citation in answer.citations]
 
 
 def run(pages: Sequence[Sequence[Question]]) -> list[Outcome]:

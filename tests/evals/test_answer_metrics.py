@@ -428,7 +428,7 @@ def test_quotes() -> None:
 
 
 def test_the_quotes_of_prunus_are_measured_from_right_and_wrong_pages(counter: TokenizerCounter) -> None:
-    system = systems.make("prunus_quotes", counter)
+    system = systems.make("prunus:ask", counter)
     page = "<h1>Otters</h1><p>The otter of Riverton was born in 1987 in the town zoo.</p><p>Trams run daily.</p>"
     wrong = "<h1>Taxes</h1><p>Income tax forms must be sent by post.</p>"
     for html, labels in ((page, {}), (wrong, {"page": "wrong"})):

@@ -41,8 +41,9 @@ def sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     articles, texts, pages, asked = [], [], [], []
     for place, year in zip(PLACES, range(1801, 1900, 7), strict=False):
         question = f"When was {place} built?"
-        item = {"id": place, "question": question, "answer": str(year)}
-        articles.append({"title": place, "paragraphs": [{"context": " ".join(sentences(place, year)), "qas": [item]}]})
+        context = " ".join(sentences(place, year))
+        item = {"id": place, "question": question, "answer": str(year), "start": context.index(str(year))}
+        articles.append({"title": place, "paragraphs": [{"context": context, "qas": [item]}]})
         texts.append(
             {"question": question, "title": place, "answers": [str(year)], "units": sentences(place, year), "gold": [1]}
             | {"kind": "sentence"}
