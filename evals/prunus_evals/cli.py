@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
-from prunus.core.errors import BadInput, MissingExtra
+from prunus.core.errors import BadInput, MissingExtra, OutsideFailed, one_line
+from prunus.core.text.numbers import bounded_int
 from prunus_evals import (
     articles,
+    compare,
     content,
     extraction,
     gate,
@@ -27,27 +30,39 @@ from prunus_evals import (
     reference,
     report,
     segmentation,
+    stage_costs,
     studies,
+    suites,
     survival,
     systems,
     tasks,
     tokens,
 )
-from prunus_evals.errors import EvalError
+from prunus_evals.errors import EvalError, ReaderFailed
+from prunus_evals.progress import Progress
 from prunus_evals.records import Outcome
+from prunus_evals.report.files import write as write_report
+from prunus_evals.report.markdown import markdown
 from prunus_evals.split import Half
+from prunus_evals.store import FILE
 
 HALVES = click.Choice(["dev", "report"])
 
 
 class _Group(click.Group):
-    """Turns this package's errors, bad input and missing extras into one line and exit code 2."""
+    """Turns this package's errors, bad input and missing extras into one line and exit code 2.
+
+    The exit code is 3 where a reader or a judge failed: a service or a model outside.
+    """
 
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
+        except ReaderFailed as error:
+            click.echo(f"prunus eval: {one_line(str(error), longest=600)}", err=True)
+            raise click.exceptions.Exit(OutsideFailed.exit_code) from error
         except (EvalError, BadInput, MissingExtra) as error:
-            raise click.UsageError(str(error)) from error
+            raise click.UsageError(str(error), ctx) from error
 
 
 @click.group(name="eval", cls=_Group)
@@ -62,10 +77,10 @@ def main() -> None:
 
 
 def _numbers(text: str) -> list[int]:
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError as error:
-        raise click.UsageError(f"--budgets must be numbers separated by commas, not {text}") from error
+    found = [bounded_int(part, 0, most=10**9) for part in text.split(",")]
+    if not all(found):
+        raise click.UsageError(f"--budgets must be whole numbers above 0, separated by commas, not {text}")
+    return list(dict.fromkeys(found))
 
 
 def _progress(done: int, total: int) -> None:
@@ -74,7 +89,7 @@ def _progress(done: int, total: int) -> None:
 
 
 def _write(path: Path, outcomes: Sequence[Outcome]) -> None:
-    lines = (json.dumps(asdict(outcome), ensure_ascii=False) for outcome in outcomes)
+    lines = (json.dumps(asdict(outcome)) for outcome in outcomes)
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
@@ -89,7 +104,8 @@ def list_command(as_json: bool) -> None:
 
 
 @main.command("run")
-@click.option("--task", required=True, help="Tasks, separated by commas.")
+@click.option("--task", default="", help="Tasks, separated by commas.")
+@click.option("--suite", default="", help="Studies instead of tasks, each in a folder of its own below --out.")
 @click.option("--systems", "wanted", default=systems.DEFAULT, show_default=True, help="Systems, separated by commas.")
 @click.option("--reader", default="none", show_default=True, help="Language models that answer, separated by commas.")
 @click.option("--half", type=click.Choice(["dev", "report", "all"]), default=None, help="Half of the data.")
@@ -99,35 +115,160 @@ def list_command(as_json: bool) -> None:
 @click.option("--limit", type=click.IntRange(min=1), default=None, help="Pages of every task at most.")
 @click.option("--questions", type=click.IntRange(min=1), default=None, help="Questions of a page at most.")
 @click.option(
-    "--out", type=click.Path(path_type=Path), default=None, help="Folder of the run; it goes on where it was."
+    "--out", type=click.Path(path_type=Path), default=None, help="Folder of the run and its report; it goes on there."
 )
+@click.option("--add", is_flag=True, help="Add this plan to a folder that holds another one.")
+@click.option("--rows", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write outcomes as JSONL.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
-def run_command(
-    task: str, wanted: str, reader: str, budgets: str, measures: str, out: Path | None, **rest: Any
-) -> None:
+@click.option("--quiet", is_flag=True, help="No progress.")
+@click.pass_context
+def run_command(ctx: click.Context, /, task: str, suite: str, rows: Path | None, **chosen: Any) -> None:
     """Answer the questions of tasks from the evidence of systems, and score evidence and answers.
+
+    With --out every outcome is kept: the same command goes on where it was stopped, and writes report.html and
+    report.json. The exit code is 3 where a reader failed, and 130 after Ctrl-C.
 
     \b
     Examples:
       prunus eval run --task table_qa --systems prunus:hybrid:html,chunks_bm25 --out runs/tables
       prunus eval run --task nq --reader http://localhost:8080/v1#smollm2 --budgets 1024 --limit 5 --out runs/nq
+      prunus eval run --suite offline --out runs/offline
     """
+    if bool(task) == bool(suite):
+        raise click.UsageError("name tasks with --task, or a suite with --suite (prunus eval list shows them)")
+    if rows is not None and not rows.absolute().parent.is_dir():
+        raise click.UsageError(f"--rows {rows}: there is no folder {rows.parent}")
+    out, as_json = chosen["out"], chosen["as_json"]
+    quiet = chosen["quiet"] or as_json
+    if suite:
+        _run_suite(ctx, suite, chosen, quiet)
+        return
     plan = harness.Plan(
         tasks=tuple(tasks.expand(task)),
-        systems=tuple(systems.expand(wanted)),
-        half=rest["half"],
-        limit=rest["limit"],
-        budgets=tuple(_numbers(budgets)),
-        readers=_names(reader),
-        prompt=rest["prompt"],
-        metrics=_names(measures),
-        questions=rest["questions"],
+        systems=tuple(systems.expand(chosen["wanted"])),
+        half=chosen["half"],
+        limit=chosen["limit"],
+        budgets=tuple(_numbers(chosen["budgets"])),
+        readers=_names(chosen["reader"]),
+        prompt=chosen["prompt"],
+        metrics=_names(chosen["measures"]),
+        questions=chosen["questions"],
     )
-    outcomes = harness.run(plan, out, None if rest["as_json"] else _run_progress)
-    result = report.summary(outcomes, plan.half or "dev", systems.DEFAULT)
-    if not rest["as_json"]:
+    progress = None if quiet else Progress()
+    left_out: dict[str, dict[str, int]] = {}
+    with _interruptible(out, reported=True):
+        outcomes = harness.run(plan, out, progress, add=chosen["add"], left_out=left_out)
+    if rows is not None:
+        _write(rows, outcomes)
+    halves = {name: plan.half or tasks.about(name).half for name in plan.tasks}
+    result = report.summary(outcomes, halves, systems.DEFAULT, left_out)
+    if not as_json:
         click.echo(report.table(result))
     click.echo(report.json_line(result))
+
+
+def _run_suite(ctx: click.Context, name: str, chosen: dict[str, Any], quiet: bool) -> None:
+    """Run the studies of a suite, one after the other, each in a folder of its own."""
+    for option in ("wanted", "measures", "prompt", "questions", "add"):
+        if ctx.get_parameter_source(option) is click.core.ParameterSource.COMMANDLINE:
+            shown = {"wanted": "systems", "measures": "metrics"}.get(option, option)
+            raise click.UsageError(f"--{shown} is for --task: the studies of a suite choose it themselves")
+    own_budgets = ctx.get_parameter_source("budgets") is click.core.ParameterSource.COMMANDLINE
+    choice = studies.Choice(
+        readers=tuple(reader for reader in _names(chosen["reader"]) if reader != "none"),
+        stand_ins=True,
+        half=chosen["half"],
+        limit=chosen["limit"],
+        budgets=tuple(_numbers(chosen["budgets"])) if own_budgets else (),
+    )
+    out = chosen["out"]
+    for study in suites.named(name):
+        with _interruptible(out, reported=True):
+            tables = studies.run(study, choice, out, lambda text: None if quiet else click.echo(text, err=True))
+        if not chosen["as_json"]:
+            click.echo("\n\n".join(studies.text(table) for table in tables))
+        click.echo(json.dumps({"study": study.name, "tables": [asdict(table) for table in tables]}, ensure_ascii=False))
+
+
+@contextmanager
+def _interruptible(out: Path | None, reported: bool = False) -> Iterator[None]:
+    """Say what was kept and how to go on when a reader fails, and after Ctrl-C (exit code 130).
+
+    :param reported: write the report of the folder afterwards, if it is a run.
+    """
+    kept = "nothing was kept, for want of --out"
+    if out is not None:
+        kept = f"what was measured is kept in {out}: run the same command again to go on"
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo(f"\nprunus eval: interrupted; {kept}", err=True)
+        raise click.exceptions.Exit(130) from None
+    except ReaderFailed as error:
+        raise ReaderFailed(f"{error}; {kept}") from error
+    if reported and out is not None and (out / FILE).is_file():
+        click.echo(f"report: {write_report(out)[0]}", err=True)
+
+
+@main.command("report")
+@click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.option(
+    "--cases/--no-cases",
+    default=None,
+    help="Show the worst cases with texts of their pages; by default not those of the report half.",
+)
+@click.option(
+    "--default", "base", default=systems.DEFAULT, show_default=True, help="System that others are compared with."
+)
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print the tables in Markdown.")
+@click.option("--json", "as_json", is_flag=True, help="Print what report.json holds.")
+def report_command(folder: Path, cases: bool | None, base: str, as_markdown: bool, as_json: bool) -> None:
+    """Write the report of a run again: report.html and report.json in its folder RUN.
+
+    \b
+    Examples:
+      prunus eval report runs/tables
+      prunus eval report runs/tables --markdown
+    """
+    place, facts = write_report(folder, cases, base)
+    if as_json:
+        click.echo(json.dumps(facts))
+    elif as_markdown:
+        click.echo(markdown(facts["tasks"]), nl=False)
+    else:
+        click.echo(place)
+
+
+@main.command("compare")
+@click.argument("first", metavar="A", type=click.Path(path_type=Path))
+@click.argument("second", metavar="B", type=click.Path(path_type=Path))
+@click.option("--match", "pairs", multiple=True, metavar="ROW_OF_A=ROW_OF_B", help="Compare rows of different names.")
+@click.option(
+    "--cases/--no-cases",
+    default=None,
+    help="Show the questions that changed most; by default not those of the report half.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def compare_command(first: Path, second: Path, pairs: tuple[str, ...], cases: bool | None, as_json: bool) -> None:
+    """Compare two runs, B minus A, over the questions that both have.
+
+    \b
+    Examples:
+      prunus eval compare runs/before runs/after
+      prunus eval compare runs/a runs/a --match prunus:bm25:html=prunus:hybrid:html
+    """
+    result = compare.compare(first, second, _pairs(pairs), cases)
+    click.echo(json.dumps(result) if as_json else compare.table(result))
+
+
+def _pairs(options: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for option in options:
+        old, parted, new = option.partition("=")
+        if not (parted and old and new):
+            raise click.UsageError(f"--match {option}: write a row of A, an equals sign and a row of B")
+        found[old] = new
+    return found
 
 
 @main.command("study")
@@ -162,7 +303,10 @@ def study_command(
         options=chosen,
     )
     quiet = rest["as_json"]
-    tables = studies.run(studies.named(name), choice, out, lambda text: None if quiet else click.echo(text, err=True))
+    with _interruptible(out, reported=True):
+        tables = studies.run(
+            studies.named(name), choice, out, lambda text: None if quiet else click.echo(text, err=True)
+        )
     if not quiet:
         click.echo("\n\n".join(studies.text(table) for table in tables))
     click.echo(json.dumps({"study": name, "tables": [asdict(table) for table in tables]}, ensure_ascii=False))
@@ -172,15 +316,10 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(filter(None, (part.strip() for part in text.split(","))))
 
 
-def _run_progress(state: harness.Progress) -> None:
-    if state.pages % 10 == 0:
-        click.echo(f"{state.task}: {state.pages} pages, {state.outcomes} outcomes, {state.reused} reused", err=True)
-
-
 @main.command("survival")
 @click.option("--half", type=HALVES, default="dev", show_default=True, help="Half of the data.")
 @click.option("--task", default="table_qa,page_qa", show_default=True, help="Tasks, separated by commas.")
-@click.option("--systems", "wanted", default="all", show_default=True, help="Systems, separated by commas.")
+@click.option("--systems", "wanted", default=systems.COMPARED, show_default=True, help="Systems, separated by commas.")
 @click.option(
     "--budgets", default="512,1024,2048,4096", show_default=True, help="Budgets in tokens, separated by commas."
 )
@@ -401,22 +540,140 @@ def quotes_command(half: Half, task: str, limit: int | None) -> None:
 
 
 @main.command("gate")
-@click.option("--pin", is_flag=True, help="Print the measured numbers as a new file of floors.")
-def gate_command(pin: bool) -> None:
-    """Check the default system and the cleaning, on the report half, against the quality floors.
+@click.option(
+    "--pin", is_flag=True, help="Set the floors anew, a margin below the measured numbers, and show old -> new."
+)
+@click.option(
+    "--lower",
+    multiple=True,
+    metavar="NAME",
+    help="With --pin: a floor that may be lowered or dropped, by its name or its first parts.",
+)
+@click.option(
+    "--floors",
+    "path",
+    type=click.Path(path_type=Path),
+    default=gate.FLOORS,
+    help="The file of floors; by default the package's.",
+)
+def gate_command(pin: bool, lower: tuple[str, ...], path: Path) -> None:
+    """Check the default system, the cleaning and quotes, on the report half, against the quality floors.
 
-    The exit code is 1 where a number is below its floor.
+    The exit code is 1 where a number is below its floor, or one of the two is missing. --pin lowers no floor that
+    --lower does not name.
 
-    Example: prunus eval gate
+    \b
+    Examples:
+      prunus eval gate
+      prunus eval gate --pin
+      prunus eval gate --pin --lower quotes/table_qa/first
     """
-    measured = gate.measure(tokens.llama2())
+    if lower and not pin:
+        raise click.UsageError("--lower goes with --pin")
+    floors = gate.load_floors(path)
+    measured = gate.measure(tokens.llama2(), lambda text: click.echo(f"gate: {text}", err=True))
     if pin:
-        click.echo(json.dumps(gate.nested(measured), indent=2))
+        changes = gate.pin(measured, floors)
+        for change in changes:
+            click.echo(change.line())
+        if refused := gate.refused(changes, lower):
+            names = "".join(f"\n  --lower {change.name}" for change in refused)
+            click.echo(
+                f"nothing was written: floors are not lowered by accident; name those that may be:{names}", err=True
+            )
+            raise SystemExit(1)
+        gate.write_floors(gate.pinned(floors, changes), path)
+        down = sum(change.down for change in changes)
+        click.echo(f"{len(changes)} floors changed, {down} of them lowered or dropped: {path}")
         return
-    checks = gate.compare(measured, gate.load_floors())
+    checks = gate.compare(measured, floors)
     for check in checks:
         click.echo(check.line())
     failed = sum(not check.passed for check in checks)
     click.echo(report.json_line({"gate": "quality", "checks": len(checks), "failed": failed}))
     if failed:
         raise SystemExit(1)
+
+
+@main.command("judge")
+@click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("--between", required=True, help="Two systems, or systems with readers, separated by a comma.")
+@click.option("--judge", "spec", default="", help="Language model that judges, as `openai:MODEL`.")
+@click.option("--grade", is_flag=True, help="Grade each answer from 1 to 10 instead of comparing the two.")
+@click.option("--export", "to", type=click.Path(path_type=Path), default=None, help="Write the pairs for people.")
+@click.option("--import", "back", type=click.Path(path_type=Path), default=None, help="Read what people filled in.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Decides the order of exported pairs.")
+@click.option("--limit", type=click.IntRange(min=1), default=None, help="Pairs at most, a random sample.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
+def judge_command(folder: Path, between: str, **chosen: Any) -> None:
+    """Compare the answers of two systems of a run, by a language model or by people.
+
+    A model sees each pair in both orders; where these contradict each other, the pair is position-biased. Replies are
+    kept in the run: a command that was stopped goes on where it was. People get a file with the names hidden, write
+    first, second or tie in its column `better`, and the file is read back.
+
+    \b
+    Examples:
+      prunus eval judge runs/nq --between prunus:hybrid:html,chunks_bm25 --judge openai:gpt-4o
+      prunus eval judge runs/nq --between prunus:hybrid:html,chunks_bm25 --judge openai:gpt-4o --grade
+      prunus eval judge runs/nq --between prunus:hybrid:html,chunks_bm25 --export pairs.csv
+      prunus eval judge runs/nq --between prunus:hybrid:html,chunks_bm25 --import pairs.csv
+    """
+    from prunus_evals.judging import session
+
+    first, *others = _names(between)
+    if len(others) != 1:
+        raise click.UsageError("--between takes two systems, separated by a comma")
+    if sum((bool(chosen["spec"]), bool(chosen["to"]), bool(chosen["back"]))) != 1:
+        raise click.UsageError("take one of --judge, --export and --import")
+    if chosen["grade"] and not chosen["spec"]:
+        raise click.UsageError("--grade needs --judge")
+    place = session.Place(folder, (first, others[0]), chosen["limit"], chosen["seed"])
+    if chosen["to"]:
+        number = place.export(chosen["to"])
+        click.echo(f"{chosen['to']}: {number} pairs; fill in the column better, and read it with --import")
+        return
+    quiet = chosen["as_json"]
+    with _interruptible(folder):
+        if chosen["back"]:
+            result = place.people(chosen["back"])
+        else:
+            result = place.model(chosen["spec"], chosen["grade"], _judge_progress if not quiet else lambda *_: None)
+    if not quiet:
+        click.echo(session.table(result))
+    click.echo(report.json_line(result))
+
+
+def _judge_progress(done: int, total: int) -> None:
+    if done % 10 == 0 or done == total:
+        click.echo(f"{done} of {total} pairs", err=True)
+
+
+@main.command("stages")
+@click.option("--half", type=HALVES, default="dev", show_default=True, help="Half of the data.")
+@click.option(
+    "--systems",
+    "wanted",
+    default=",".join(stage_costs.SYSTEMS),
+    show_default=True,
+    help="Systems, separated by commas.",
+)
+@click.option(
+    "--pages", type=click.IntRange(min=1), default=stage_costs.PAGES, show_default=True, help="Pages of a question."
+)
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=stage_costs.QUESTIONS, show_default=True, help="Questions."
+)
+@click.option(
+    "--budget", type=click.IntRange(min=1), default=stage_costs.BUDGET, show_default=True, help="Tokens of evidence."
+)
+def stages_command(half: Half, wanted: str, pages: int, limit: int, budget: int) -> None:
+    """Print tokens and seconds by stage, for questions about many real pages at once.
+
+    Example: prunus eval stages --systems prunus:hybrid:html,'prunus:hybrid>generative:model/:html' --limit 2
+    """
+    questions = stage_costs.load(half, pages, limit)
+    found = stage_costs.run(questions, systems.expand(wanted), budget, lambda line: click.echo(line, err=True))
+    result = stage_costs.summary(found, questions, half, budget)
+    click.echo(stage_costs.table(result))
+    click.echo(report.json_line(result))

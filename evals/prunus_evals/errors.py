@@ -11,6 +11,10 @@ class DataMissing(EvalError):
     """The evaluation data, the reference package or a tokenizer is missing."""
 
 
+class DataWrong(EvalError):
+    """A data file holds something that its format does not allow; the message names the file and the line."""
+
+
 class MetricError(EvalError):
     """A metric cannot be computed. It is raised so that no table lacks a number silently."""
 

@@ -19,11 +19,13 @@ import numpy as np
 import prunus
 from prunus_evals import stats
 from prunus_evals.bm25 import BM25
-from prunus_evals.data import rows
+from prunus_evals.data import Row, rows
 from prunus_evals.errors import UnknownName
+from prunus_evals.metrics.tagged import precision_recall_f1
 from prunus_evals.split import Half, digest, half
+from prunus_evals.systems.tags import Prompted
+from prunus_evals.tasks import hotpot
 
-DATA = "extract/hotpot"
 BUDGET = 4096
 """Tokens of evidence for Prunus: more than all pages of a question have."""
 
@@ -46,20 +48,30 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The sentences that a system chose, and the number of chosen passages that cover no sentence."""
+    """The sentences that a system chose, and the number of chosen passages or tags that cover no sentence.
+
+    :param nonsense: whether a model's reply could not be read; it counts as an empty choice.
+    """
 
     places: frozenset[Place]
     strays: int = 0
+    nonsense: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The measures of one system by question, its mean number of chosen sentences, and its wall time in seconds."""
+    """The measures of one system by question, its mean number of chosen sentences, and its wall time in seconds.
+
+    :param nonsense: replies of a model that could not be read.
+    :param real: False where replies are scripted.
+    """
 
     system: str
     by_question: Mapping[str, Mapping[str, float]]
     chosen: float
     seconds: float
+    nonsense: int = 0
+    real: bool = True
 
 
 System = Callable[[Question], Choice]
@@ -67,19 +79,14 @@ System = Callable[[Question], Choice]
 
 def load(wanted: Half, limit: int | None = None) -> list[Question]:
     """Return the questions of a half, by id; ordered by digest, so that a limit takes a random sample."""
-    found = [_question(row) for row in rows(DATA) if half(row["id"]) == wanted]
+    found = [_question(row) for row in rows(hotpot.DATA) if half(row["id"]) == wanted]
     return sorted(found, key=lambda question: digest(question.key))[:limit]
 
 
-def _question(row: Mapping[str, Any]) -> Question:
-    gold = [
-        (page["title"], page["sentences"], facts)
-        for page, facts in zip(row["gold"], row["supporting_facts"], strict=True)
-    ]
-    others = [(page["title"], page["sentences"], ()) for page in row["distractors"]]
-    pages = sorted([*gold, *others], key=lambda page: digest(row["id"] + page[0]))
-    supporting = frozenset((number, place) for number, page in enumerate(pages) for place in page[2])
-    return Question(row["id"], row["question"], [(title, texts) for title, texts, _ in pages], supporting)
+def _question(row: Row) -> Question:
+    pages = hotpot.paragraphs(row)
+    supporting = frozenset((number, place) for number, page in enumerate(pages) for place in page.supporting)
+    return Question(row["id"], row["question"], [(page.title, page.sentences) for page in pages], supporting)
 
 
 # --- systems -------------------------------------------------------------------------------------
@@ -88,7 +95,9 @@ def _question(row: Mapping[str, Any]) -> Question:
 def make(name: str) -> System:
     """Return a system: ``prunus``, ``bm25:K``, ``bm25title:K`` (sentences with their page's title), ``everything``.
 
-    :raises UnknownName: there is no such system.
+    ``tags:SPEC`` asks a language model by prompt alone, with all sentences in one prompt.
+
+    :raises UnknownName: there is no such system, or the model cannot be made.
     """
     kind, _, count = name.partition(":")
     if name == "prunus":
@@ -97,7 +106,21 @@ def make(name: str) -> System:
         return lambda question: Choice(frozenset(_places(question)))
     if kind in ("bm25", "bm25title") and count.isdigit():
         return lambda question: _bm25(question, int(count), kind == "bm25title")
-    raise UnknownName(f"unknown system {name}; the systems are: prunus, bm25:K, bm25title:K, everything")
+    if kind == "tags" and name != "tags":
+        prompted = Prompted(name.removeprefix("tags:"))
+        return lambda question: _prompted(prompted, question)
+    raise UnknownName(f"unknown system {name}; the systems are: prunus, bm25:K, bm25title:K, tags:SPEC, everything")
+
+
+def _prompted(model: Prompted, question: Question) -> Choice:
+    places = _places(question)
+    named = model.extract(question.text, [question.pages[page][1][place] for page, place in places])
+    return Choice(frozenset(places[tag] for tag in named.tags), named.unknown, named.nonsense)
+
+
+def is_real(name: str) -> bool:
+    """Return whether a system's replies are its own; False for a scripted model."""
+    return not name.startswith("tags:") or Prompted(name.removeprefix("tags:")).real
 
 
 def _places(question: Question) -> list[Place]:
@@ -162,16 +185,15 @@ def run(questions: Sequence[Question], systems: Sequence[str]) -> list[Scores]:
         seconds = time.perf_counter() - start
         scores = {question.key: score(choices[question.key], question.supporting) for question in questions}
         sizes = [len(choice.places) + choice.strays for choice in choices.values()]
-        found.append(Scores(name, scores, float(np.mean(sizes)), seconds))
+        nonsense = sum(choice.nonsense for choice in choices.values())
+        found.append(Scores(name, scores, float(np.mean(sizes)), seconds, nonsense, is_real(name)))
     return found
 
 
 def score(choice: Choice, supporting: frozenset[Place]) -> dict[str, float]:
     """Return precision, recall and F1 of a choice; all are 0 for an empty choice."""
     right, size = len(choice.places & supporting), len(choice.places) + choice.strays
-    precision = right / size if size else 0.0
-    recall = right / len(supporting)
-    f1 = 2 * precision * recall / (precision + recall) if right else 0.0
+    precision, recall, f1 = precision_recall_f1(right, size, len(supporting))
     return {"f1": f1, "precision": precision, "recall": recall}
 
 
@@ -186,7 +208,9 @@ def summary(found: Sequence[Scores], which: Half) -> dict[str, object]:
         if scores is not found[0]:
             gap = stats.difference(_values(found[0], "f1"), _values(scores, "f1"))
             numbers["first_minus_this"] = [gap.mean, gap.low, gap.high]
-        systems[scores.system] = numbers | {"chosen": scores.chosen, "seconds": scores.seconds}
+        systems[scores.system] = numbers | {
+            "chosen": scores.chosen, "seconds": scores.seconds, "nonsense": scores.nonsense, "real": scores.real,
+        }  # fmt: skip
     questions = len(found[0].by_question) if found else 0
     return {"half": which, "task": "hotpot", "questions": questions, "systems": systems}
 
@@ -203,6 +227,8 @@ def table(result: Mapping[str, Any]) -> str:
     for name, row in result["systems"].items():
         gap = "{:+.3f} [{:+.3f} {:+.3f}]".format(*row["first_minus_this"]) if "first_minus_this" in row else ""
         f1 = "{:.3f} [{:.3f} {:.3f}]".format(*row["f1"])
+        gap += f"   {row['nonsense']} replies that could not be read" if row["nonsense"] else ""
+        gap += "" if row["real"] else "   scripted: no model answered"
         lines.append(
             f"{name:14}{f1:>22}{row['precision'][0]:11.3f}{row['recall'][0]:8.3f}{row['chosen']:8.1f}   {gap}".rstrip()
         )

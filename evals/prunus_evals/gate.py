@@ -1,19 +1,22 @@
 """The quality gate: numbers of the report half, computed as in the reports, against pinned floors.
 
 ``floors.json`` holds ``survival[task][system][budget][measure]``, ``articles[cleaner][measure]``,
-``content[system][measure]`` and ``quotes[task][measure]``. A missing floor fails the gate, so that no floor can be
-dropped by accident; a floor without a measured number fails it, too.
+``content[system][measure]``, ``quotes[task][measure]``, ``extraction[system][measure]`` and
+``segmentation[language][measure]``. A missing floor fails the gate, so that no floor can be dropped by accident; a
+floor without a measured number fails it, too. Floors are set by :func:`pin`; :func:`refused` says which changes would
+lower a floor that nobody named.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from prunus_evals import articles, content, quotes, report, survival, systems, tasks
+from prunus_evals import articles, content, extraction, quotes, report, segmentation, survival, systems, tasks
 from prunus_evals.errors import EvalError
 from prunus_evals.records import Outcome
 from prunus_evals.tokens import Counter
@@ -27,6 +30,9 @@ QUOTES = ("table_qa", "xquad_de", "xquad_zh")
 CLEANERS = ("prunus:html", "prunus:markdown", "prunus:text")
 SLACK = 1e-6
 """Sums of floats may differ in the last digits from machine to machine."""
+
+MARGIN = 0.02
+"""How far below its number a floor is set: a change that helps most questions may cost a few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,29 +57,58 @@ class Check:
         return f"{'ok  ' if self.passed else 'FAIL'} {self.name}: {value}, floor {floor}"
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What pinning does to a floor; None where there is no floor before, or none afterwards."""
+
+    name: str
+    old: float | None
+    new: float | None
+
+    @property
+    def down(self) -> bool:
+        """Whether the floor is lowered or dropped."""
+        return self.old is not None and (self.new is None or self.new < self.old)
+
+    def line(self) -> str:
+        """Return the change as a line of a report."""
+        if self.old is None:
+            return f"NEW     {self.name}: {self.new:.4f}"
+        if self.new is None:
+            return f"DROPPED {self.name}: {self.old:.4f} -> none"
+        return f"{'LOWERED' if self.down else 'raised '} {self.name}: {self.old:.4f} -> {self.new:.4f}"
+
+
 def load_floors(path: Path = FLOORS) -> dict[str, float]:
     """Read the floors as a flat dict, with keys as ``survival/nq/prunus:hybrid:html/512/answer``.
 
-    :raises EvalError: the floors are not those of the report half.
+    :raises EvalError: the file cannot be read, or the floors are not numbers of the report half.
     """
-    content = json.loads(path.read_text(encoding="utf-8"))
-    if content.get("half") != "report":
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise EvalError(f"{path}: the floors cannot be read: {error}") from error
+    if not isinstance(found, dict) or found.pop("half", None) != "report":
         raise EvalError(f"{path}: the floors must be those of the report half")
-    return dict(_flat({key: content[key] for key in ("survival", "articles", "content", "quotes")}))
+    flat = dict(_flat(found))
+    for name, value in flat.items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise EvalError(f"{path}: the floor {name} is no number")
+    return {name: float(value) for name, value in flat.items()}
 
 
-def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
+def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in tree.items():
         name = f"{prefix}/{key}" if prefix else key
         if isinstance(value, Mapping):
             yield from _flat(value, name)
         else:
-            yield name, float(value)
+            yield name, value
 
 
 def nested(flat: Mapping[str, float]) -> dict[str, Any]:
     """Turn flat numbers into the form of ``floors.json``; the inverse of :func:`load_floors`."""
-    tree: dict[str, Any] = {"half": "report", "survival": {}, "articles": {}, "content": {}, "quotes": {}}
+    tree: dict[str, Any] = {"half": "report"}
     for name, value in flat.items():
         *folders, last = name.split("/")
         place = tree
@@ -83,18 +118,85 @@ def nested(flat: Mapping[str, float]) -> dict[str, Any]:
     return tree
 
 
-def measure(counter: Counter) -> dict[str, float]:
-    """Measure the default system and the cleaning on the report half."""
+def pin(measured: Mapping[str, float], floors: Mapping[str, float]) -> list[Change]:
+    """Return the changes that bring the floors to the measured numbers, each less :data:`MARGIN`.
+
+    A floor that its number reaches stays or goes up. One above its number comes down, and one without a number goes.
+    """
+    changes = []
+    for name in dict.fromkeys([*floors, *measured]):
+        old, value = floors.get(name), measured.get(name)
+        new = None if value is None else round(value - MARGIN, 4)
+        if old is not None and value is not None and new is not None and value >= old - SLACK:
+            new = max(old, new)
+        if new != old:
+            changes.append(Change(name, old, new))
+    return changes
+
+
+def refused(changes: Sequence[Change], lower: Sequence[str] = ()) -> list[Change]:
+    """Return the changes that lower or drop a floor that is not named.
+
+    :param lower: floors that may be lowered or dropped: their names, or the first parts of these.
+    :raises EvalError: a name fits no floor that would be lowered.
+    """
+    down = [change for change in changes if change.down]
+    for name in lower:
+        if not any(_named(change.name, name) for change in down):
+            raise EvalError(f"--lower {name}: no floor of this name is above its number")
+    return [change for change in down if not any(_named(change.name, name) for name in lower)]
+
+
+def _named(name: str, start: str) -> bool:
+    return name == start or name.startswith(f"{start}/")
+
+
+def pinned(floors: Mapping[str, float], changes: Sequence[Change]) -> dict[str, float]:
+    """Return floors after changes."""
+    found = {**floors, **{change.name: change.new for change in changes}}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def write_floors(floors: Mapping[str, float], path: Path = FLOORS) -> None:
+    """Write floors; the file is the old or the new one at every time.
+
+    :raises EvalError: the file cannot be written.
+    """
+    beside = path.with_name(f"{path.name}.new")
+    try:
+        beside.write_text(json.dumps(nested(floors), indent=2) + "\n", encoding="utf-8")
+        os.replace(beside, path)
+    except OSError as error:
+        raise EvalError(f"{path}: the floors cannot be written: {error}") from error
+
+
+def measure(counter: Counter, progress: Callable[[str], None] = lambda text: None) -> dict[str, float]:
+    """Measure the default system and the cleaning on the report half.
+
+    :param progress: told what is measured next.
+    """
     default = systems.make(systems.DEFAULT, counter)
     outcomes: list[Outcome] = []
     for name in TASKS:
+        progress(f"survival, {name}")
         outcomes += survival.run(tasks.load(name, "report"), [default], survival.BUDGETS, counter)
-    found = survival_numbers(outcomes)
+    progress("articles and main content")
     kept = articles.run(articles.load("report"), CLEANERS)
     scored = content.run(articles.load("report"), ["prunus:body"])
-    given = {name: quotes.summary(quotes.run(quotes.load(name, "report"))) for name in QUOTES}
-    found |= article_numbers(articles.summary(kept, "report"))
-    return found | content_numbers(content.summary(scored, "report")) | quote_numbers(given)
+    given = {}
+    for name in QUOTES:
+        progress(f"quotes, {name}")
+        given[name] = quotes.summary(quotes.run(quotes.load(name, "report")))
+    progress("extraction and segmentation")
+    chosen = extraction.run(extraction.load("report"), ["prunus"])
+    return {
+        **survival_numbers(outcomes),
+        **article_numbers(articles.summary(kept, "report")),
+        **content_numbers(content.summary(scored, "report")),
+        **quote_numbers(given),
+        **extraction_numbers(extraction.summary(chosen, "report")),
+        **segmentation_numbers(segmentation.score(segmentation.load("report"))),
+    }
 
 
 def survival_numbers(outcomes: list[Outcome]) -> dict[str, float]:
@@ -130,6 +232,21 @@ def quote_numbers(found: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
         numbers[f"quotes/{name}/any"] = float(task["any"][0])
         numbers[f"quotes/{name}/turned_away"] = round(1 - float(task["wrong"][0]), 4)
     return numbers
+
+
+def extraction_numbers(result: Mapping[str, Any]) -> dict[str, float]:
+    """Return the gate's numbers of the sentences that support an answer."""
+    return {f"extraction/{name}/f1": round(float(found["f1"][0]), 4) for name, found in result["systems"].items()}
+
+
+def segmentation_numbers(scores: Sequence[segmentation.Score]) -> dict[str, float]:
+    """Return the gate's numbers of sentences: the shares of cases that are exactly right, and without loss."""
+    cases = sum(score.cases for score in scores)
+    numbers = {
+        "segmentation/all/right": sum(score.right for score in scores) / cases,
+        "segmentation/all/lossless": 1 - sum(score.lossy for score in scores) / cases,
+    }
+    return {name: round(value, 4) for name, value in numbers.items()}
 
 
 def compare(measured: Mapping[str, float], floors: Mapping[str, float]) -> list[Check]:

@@ -2,21 +2,23 @@
 
 A run is a folder. Every outcome is stored as soon as it exists, so that a run that was stopped goes on where it was
 (:mod:`.store`). Every reply of a reader is stored under its reader and prompt: two runs in one folder never ask a model
-the same thing twice.
+the same thing twice. The folder also knows what was run, with which versions, when, and how it ended
+(:mod:`.provenance`).
 """
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from prunus_evals import metrics, readers, scoring, systems, tasks
+from prunus_evals import metrics, provenance, readers, scoring, systems, tasks
 from prunus_evals.errors import EvalError
 from prunus_evals.metrics import Metric
-from prunus_evals.records import Asker, Outcome, Question, Reader, Reading, Reply, System
+from prunus_evals.records import Asker, LeftOut, Outcome, Question, Reader, Reading, Reply, System
 from prunus_evals.split import Wanted
 from prunus_evals.store import Store
 from prunus_evals.tokens import Counter, llama2
@@ -59,10 +61,18 @@ class Plan:
 
 @dataclass(slots=True)
 class Progress:
-    """How far a run is: called after every page."""
+    """How far a run is: told when a task begins, and after every page.
+
+    :param number, tasks: the place of the task among the tasks of the plan, from 1, and their number.
+    :param pages, total: pages of the task that are done, and all of them, with those that have no fair question.
+    :param outcomes: of the whole run; ``reused`` of them were stored before.
+    """
 
     task: str = ""
+    number: int = 0
+    tasks: int = 0
     pages: int = 0
+    total: int = 0
     outcomes: int = 0
     reused: int = 0
 
@@ -81,33 +91,75 @@ def run(
     folder: Path | None = None,
     progress: Callable[[Progress], None] | None = None,
     engines: Engines | None = None,
+    add: bool = False,
+    left_out: dict[str, dict[str, int]] | None = None,
 ) -> list[Outcome]:
     """Run a plan, and return its outcomes in the order of the questions.
 
     :param folder: where outcomes are stored; a plan goes on where it was stopped. None keeps them in memory.
     :param engines: systems and readers that are made already; by default those that the plan names.
+    :param add: add the plan to a folder that holds another one.
+    :param left_out: gets how many questions of each task were left out, by reason.
     :raises UnknownName: there is no such task, system, metric or reader; nothing was run then.
-    :raises EvalError: data is missing, a metric cannot be computed, or a reader failed. What was measured is kept.
+    :raises EvalError: data is missing, the folder holds another plan, a metric cannot be computed, or a reader failed.
+        What was measured is kept.
     """
     for task in plan.tasks:
         plan.metrics_of(task)
     made = engines or engines_of(plan)
-    with closing(Store(folder)) as store:
-        state = Progress()
+    halves = {task: plan.half or tasks.about(task).half for task in plan.tasks}
+    with closing(Store(folder)) as store, provenance.noted(store, asdict(plan), halves, add):
+        state = Progress(tasks=len(plan.tasks))
         found: list[Outcome] = []
-        for task in plan.tasks:
-            state.task, state.pages = task, 0
-            half = plan.half or tasks.about(task).half
-            before = len(found)
-            for group in tasks.groups(task, half, plan.limit):
-                found += run_page(group[: plan.questions], made, plan.budgets, plan, store, state)
-                state.pages += 1
-                state.outcomes = len(found)
-                if progress is not None:
-                    progress(state)
-            if len(found) == before:
-                raise EvalError(f"{task}: this half has no question; take the other half")
+        try:
+            for state.number, state.task in enumerate(plan.tasks, 1):
+                unasked: list[LeftOut] = []
+                found += _run_task(plan, halves[state.task], made, store, state, progress, unasked)
+                if left_out is not None:
+                    left_out[state.task] = provenance.reasons(unasked)
+        except sqlite3.Error as error:
+            raise EvalError(f"{folder} cannot be written: {error}; what was measured before is kept") from error
         return found
+
+
+def _run_task(
+    plan: Plan,
+    half: Wanted,
+    engines: Engines,
+    store: Store,
+    state: Progress,
+    progress: Callable[[Progress], None] | None,
+    left_out: list[LeftOut],
+) -> list[Outcome]:
+    """Run all pages of a task.
+
+    :param left_out: gets the questions that the task does not ask.
+    :raises EvalError: the half has no question.
+    """
+    found: list[Outcome] = []
+
+    state.pages = state.total = 0
+
+    def begin(pages: int) -> None:
+        state.total = pages
+        if progress is not None:
+            progress(state)
+
+    for page in tasks.groups(state.task, half, plan.limit, left_out=left_out, count=begin):
+        for outcome in run_page(page[: plan.questions], engines, plan.budgets, plan, store, state):
+            found.append(outcome)
+            state.outcomes += 1
+        state.pages += 1
+        if progress is not None:
+            progress(state)
+    if not found:
+        raise EvalError(f"{state.task}: this half has no question; take the other half")
+    provenance.note_left_out(store, state.task, left_out)
+    if state.pages < state.total:  # some pages had no question that can be asked
+        state.total = state.pages
+        if progress is not None:
+            progress(state)
+    return found
 
 
 def engines_of(plan: Plan) -> Engines:
@@ -136,10 +188,14 @@ def run_page(
             chosen = plan.metrics_of(question.task) if plan else metrics.named(tasks.about(question.task).metrics)
             for budget in budgets:
                 for spec, reader in (engines.readers or {NO_READER: None}).items():
-                    key = store.key(question, system.name, budget, spec, plan.prompt if plan else "", chosen)
+                    prompt = readers.prompt_of(question, plan.prompt if plan else "") if reader else ""
+                    key = store.key(question, system.name, budget, spec, prompt, chosen)
                     outcome = store.outcome(key)
                     if outcome is None:
                         outcome = _measured(question, preparing, budget, (spec, reader), chosen, engines.counter, store)
+                        if reader and plan and plan.prompt:
+                            outcome = replace(outcome, prompt_name=plan.prompt)
+                        store.keep_question(question)
                         store.keep(key, outcome)
                     elif state is not None:
                         state.reused += 1
@@ -165,7 +221,8 @@ class _Preparing:
             self.cpu, self.seconds = time.process_time() - cpu, time.perf_counter() - wall
         if self._last is None or self._last[0] != (question.id, budget):
             cpu, wall = time.process_time(), time.perf_counter()
-            reply = self._asker.ask(question.question, budget)
+            ask_question = getattr(self._asker, "ask_question", None)
+            reply = ask_question(question, budget) if ask_question else self._asker.ask(question.question, budget)
             self._last = (question.id, budget), reply, time.process_time() - cpu, time.perf_counter() - wall
         _, reply, cpu, wall = self._last
         spent = reply.cpu_seconds if reply.cpu_seconds is not None else self.cpu + cpu
@@ -187,7 +244,9 @@ def _measured(
     reading: Reading | None = None
     spec, model = reader
     prompt = ""
+    caveat: str = getattr(preparing.system, "caveat", "")
     if model is not None:
+        caveat = caveat or readers.caveat(spec, model.real)
         reading, prompt = readers.read(model, question, reply.text, store)
     output = scoring.output_of(reply, None if reading is None else reading.text)
     return Outcome(
@@ -197,6 +256,7 @@ def _measured(
         question=question.id,
         budget=budget,
         scores=scoring.scores_of(question, output, chosen),
+        counts=scoring.counts_of(question, output, chosen),
         tokens=tokens,
         cpu_seconds=cpu,
         seconds=seconds,
@@ -207,4 +267,5 @@ def _measured(
         labels=dict(question.labels),
         facts=dict(reply.facts),
         evidence=store.keep_text(reply.text),
+        caveat=caveat,
     )

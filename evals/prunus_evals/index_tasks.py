@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from prunus_evals.data import rows
 from prunus_evals.errors import UnknownName
 from prunus_evals.split import Half, half
+from prunus_evals.tasks import qmsum, xquad
 
 LANGUAGES = ("zh", "ar", "de")
 TASKS = ("qmsum", "qmsum_all", *(f"xquad_{language}" for language in LANGUAGES))
@@ -75,19 +76,13 @@ def _qmsum(wanted: Half) -> tuple[dict[str, str], list[IndexQuestion]]:
     """Return meetings as lines, one per turn, and questions; the evidence is the turns that people marked."""
     documents: dict[str, str] = {}
     questions: list[IndexQuestion] = []
-    for row in rows("long/qmsum"):
-        name = row["doc_id"]
-        starts, text = [], ""
-        for turn in row["turns"]:
-            starts.append(len(text))
-            text += f"{turn['speaker']}: {turn['content']}\n"
-        ends = [*starts[1:], len(text)]
-        documents[name] = text
+    for row in rows(qmsum.DATA):
+        name = row.text("doc_id")
+        documents[name], starts = qmsum.meeting(row)
         if half(name) == wanted:
-            for query in row["specific"]:
-                marked = [(int(first), int(last)) for first, last in query["relevant_text_span"]]
-                spans = [(starts[first], ends[min(last, len(ends) - 1)]) for first, last in marked]
-                questions.append(IndexQuestion(name, query["query"], name, spans))
+            for query in row.rows("specific"):
+                spans = qmsum.marked(row, query, starts)
+                questions.append(IndexQuestion(name, query.text("query"), name, spans))
     return documents, questions
 
 
@@ -95,14 +90,13 @@ def _xquad(name: str, wanted: Half) -> tuple[dict[str, str], list[IndexQuestion]
     """Return articles of several paragraphs, and questions; the evidence is the span of the answer."""
     documents: dict[str, str] = {}
     questions: list[IndexQuestion] = []
-    for row in rows(f"multilingual/{name}"):
-        title, text = row["title"], ""
-        for paragraph in row["paragraphs"]:
-            start = len(text)
-            text += paragraph["context"] + "\n\n"
-            if half(title) == wanted:
-                for qa in paragraph["qas"]:
-                    first = start + int(qa["start"])
-                    questions.append(IndexQuestion(title, qa["question"], title, [(first, first + len(qa["answer"]))]))
-        documents[title] = text
+    for article in xquad.articles(name.removeprefix("xquad_")):
+        title = article.text("title")
+        documents[title], starts = xquad.text(article)
+        if half(title) == wanted:
+            for start, paragraph in zip(starts, article.rows("paragraphs"), strict=True):
+                for item in paragraph.rows("qas"):
+                    first, last = xquad.span(item, paragraph.text("context"))
+                    spans = [(start + first, start + last)]
+                    questions.append(IndexQuestion(title, item.text("question"), title, spans))
     return documents, questions

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -41,14 +42,24 @@ def _systems() -> list[Entry]:
     found = []
     for name in systems.files():
         module = importlib.import_module(f"{systems.__name__}.{name}")
-        missing = getattr(module, "missing", None)
         title = (module.__doc__ or "").strip().splitlines()[0]
-        found.append(Entry(name, title, missing() if missing else "", tuple(getattr(module, "VARIANTS", ()))))
+        variants = tuple(getattr(module, "VARIANTS", ()))
+        found.append(Entry(name, title, _lacking(name, variants), variants))
     return found
 
 
+def _lacking(name: str, variants: Sequence[str]) -> str:
+    """Return what the variants of a system lack: once where all lack the same, else by variant."""
+    by_variant = {variant: systems.missing(f"{name}:{variant}".rstrip(":")) for variant in variants or ("",)}
+    if len({*by_variant.values()}) == 1:
+        return next(iter(by_variant.values()))
+    return "; ".join(f"{variant}: {said}" for variant, said in by_variant.items() if said)
+
+
 def _metrics() -> list[Entry]:
-    return [Entry(metric.name, f"{metric.title} ({metric.of})") for metric in metrics.known().values()]
+    return [
+        Entry(metric.name, f"{metric.title} ({metric.of})", metric.missing()) for metric in metrics.known().values()
+    ]
 
 
 def _prompts() -> list[Entry]:

@@ -11,29 +11,22 @@ because neither data set has dates or sites.
 
 from __future__ import annotations
 
-import math
-import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-import numpy as np
-
 from prunus.answer.rank_pages import Beyond, Candidate, Scores, by_embedder, by_hybrid, rank
 from prunus.core.registry import make_engine
 from prunus.core.types import Hit
 from prunus.pages.clean.walk import clean_tree
-from prunus_evals import stats
-from prunus_evals.bm25 import BM25
+from prunus_evals import stats, tasks
 from prunus_evals.data import rows
 from prunus_evals.errors import UnknownName
-from prunus_evals.split import Half, digest, half
+from prunus_evals.metrics import ranked
+from prunus_evals.records import Question
+from prunus_evals.split import Half
 
-SNIPPET = 100
-"""Characters of a text that serve, after its title, as the snippet."""
-
-POOL = 10
 TASKS = ("dureader", "nq_passages")
 SYSTEMS = ("mixed", "snippet", "content", "shuffled", "passages")
 MEASURES = ("ndcg", "hit@1", "hit@3")
@@ -61,46 +54,15 @@ def load(task: str, wanted: Half, limit: int | None = None) -> list[Pool]:
     """
     if task not in TASKS:
         raise UnknownName(f"unknown task {task}; the tasks are: {', '.join(TASKS)}")
-    found = _dureader(wanted) if task == "dureader" else _nq(wanted)
-    return sorted(islice(found, limit), key=lambda pool: digest(pool.key))
+    asked = (question for page in tasks.groups(task, wanted) for question in page if question.gold)
+    return [pool_of(question) for question in islice(asked, limit)]
 
 
-def _dureader(wanted: Half) -> Iterator[Pool]:
-    for row in rows("rank/dureader"):
-        if half(row["question"]) == wanted and any(page["is_selected"] for page in row["documents"]):
-            texts = [(page["title"], "\n".join(page["paragraphs"])) for page in row["documents"]]
-            good = [number for number, page in enumerate(row["documents"]) if page["is_selected"]]
-            yield _pool(row["question"], row["question"], texts, good)
-
-
-def _nq(wanted: Half) -> Iterator[Pool]:
-    known = {row["gold_text"]: row["gold_title"] for row in rows("rank/nq_passages")}
-    texts = list(known)
-    places = {text: place for place, text in enumerate(texts)}
-    index = BM25(texts)
-    for row in rows("rank/nq_passages"):
-        if half(row["gold_title"]) != wanted:
-            continue
-        gold = places[row["gold_text"]]
-        hardest = [
-            place for place in np.argsort(-index.scores(row["question"]), kind="stable").tolist() if place != gold
-        ]
-        chosen = [gold, *hardest[: POOL - 1]]
-        yield _pool(row["gold_title"], row["question"], [(known[texts[p]], texts[p]) for p in chosen], [0])
-
-
-def _pool(key: str, question: str, texts: Sequence[tuple[str, str]], good: Sequence[int]) -> Pool:
-    """Shuffle candidates by the pool's own seed, under addresses that do not reveal their places."""
-    order = list(range(len(texts)))
-    random.Random(digest(key + question)).shuffle(order)
-    urls = {number: f"https://example.org/{digest(question + str(number))[:12]}" for number in order}
-    candidates = [
-        Candidate(
-            Hit(urls[number], texts[number][0], f"{texts[number][0]} {texts[number][1][:SNIPPET]}"), texts[number][1]
-        )
-        for number in order
-    ]
-    return Pool(key, question, candidates, frozenset(urls[number] for number in good))
+def pool_of(question: Question) -> Pool:
+    """Return the documents of a question as candidates."""
+    documents = question.documents
+    found = [Candidate(Hit(page.url, page.title, page.snippet), page.content) for page in documents]
+    return Pool(question.page, question.question, found, frozenset(span.document for span in question.gold))
 
 
 def scores_of(scorer: str, embedder: str = "static") -> Scores:
@@ -135,9 +97,7 @@ def order_of(pool: Pool, system: str, scores: Scores) -> list[str]:
 
 def measures(order: Sequence[str], good: frozenset[str]) -> dict[str, float]:
     """Return nDCG of the whole order, and whether a right candidate is first or among the first three."""
-    gain = sum(1 / math.log2(place + 2) for place, url in enumerate(order) if url in good)
-    ideal = sum(1 / math.log2(place + 2) for place in range(len(good)))
-    return {"ndcg": gain / ideal, **{f"hit@{k}": float(any(url in good for url in order[:k])) for k in (1, 3)}}
+    return {"ndcg": ranked.ndcg(order, good), **{f"hit@{k}": ranked.hit(order, good, k) for k in (1, 3)}}
 
 
 def run(task: str, pools: Sequence[Pool], scorer: str, which: Half) -> dict[str, Any]:

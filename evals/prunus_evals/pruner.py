@@ -24,6 +24,7 @@ from prunus.engines import Maker
 from prunus.evidence.blocks import Blocks
 from prunus_evals import stats, tasks
 from prunus_evals.bm25 import BM25
+from prunus_evals.metrics.ranked import of_rank
 from prunus_evals.records import Question
 from prunus_evals.split import Half
 from prunus_train.data.labels import Recipe, gold_blocks, pruned
@@ -98,7 +99,8 @@ def measured(scores: NDArray[Any], gold: Sequence[int]) -> dict[str, float]:
     """Return the metrics of one ranking; equal scores are ranked in document order."""
     order = np.argsort(-np.asarray(scores, np.float64), kind="stable")
     rank = 1 + min(int(np.flatnonzero(order == index)[0]) for index in gold)
-    return {"hit@1": float(rank == 1), "hit@3": float(rank <= 3), "mrr": 1 / rank}
+    numbers = of_rank(rank)
+    return {name: numbers[name] for name in METRICS}
 
 
 def chance(blocks: int, gold: int) -> dict[str, float]:

@@ -1,31 +1,26 @@
 """Task ``quotes``: the quotes that ``prunus.ask`` gives without a model, from the page of a question and a wrong one.
 
-A quote holds the answer when a gold answer stands in it, by the rules of
-``metrics.matching.occurs``; an answer with Han letters
-needs no word boundaries. The wrong page of a question is the next page of its task, in the order of the keys' digests.
-Means are over questions, with intervals over pages.
+A quote holds the answer when a gold answer stands in it (:func:`.metrics.matching.holds`). The wrong page of
+a question is the next page of its task, in the order of the keys' digests. Means are over questions, with intervals
+over pages.
 """
 
 from __future__ import annotations
 
-import html
-import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import prunus
-from prunus.core.text.words import UNSPACED
 from prunus_evals import stats, tasks
-from prunus_evals.data import rows
-from prunus_evals.metrics import matching
-from prunus_evals.records import Question, one_page
-from prunus_evals.split import Half, digest, half
+from prunus_evals.metrics.quoted import holding
+from prunus_evals.records import Question
+from prunus_evals.split import Half
+from prunus_evals.systems.prunus_quotes import quotes_of
 
 TASKS = ("table_qa", "nq", "websrc", "xquad_de", "xquad_zh")
 MEASURES = ("first", "any", "quotes", "answered", "wrong")
-_UNSPACED = re.compile(f"[{UNSPACED}]")
 XQUAD_QUESTIONS = 4
 """Questions of each XQuAD article, the first by their digests."""
 
@@ -64,44 +59,7 @@ def load(name: str, wanted: Half, limit: int | None = None) -> list[list[Questio
     """
     if not name.startswith("xquad_"):
         return tasks.load(name, wanted, limit)
-    pages = sorted((row for row in rows(f"multilingual/{name}") if half(row["title"]) == wanted), key=_title_digest)
-    return [_article(name, row) for row in pages[:limit]]
-
-
-def _title_digest(row: Mapping[str, Any]) -> str:
-    return digest(row["title"])
-
-
-def _article(name: str, row: Mapping[str, Any]) -> list[Question]:
-    """Return questions about an article, with its paragraphs as a page."""
-    title = html.escape(str(row["title"]).replace("_", " "))
-    body = "".join(f"<p>{html.escape(paragraph['context'])}</p>" for paragraph in row["paragraphs"])
-    page = f"<!DOCTYPE html><title>{title}</title><h1>{title}</h1>{body}"
-    asked = [item for paragraph in row["paragraphs"] for item in paragraph["qas"]]
-    chosen = sorted(asked, key=lambda item: digest(item["id"]))[:XQUAD_QUESTIONS]
-    return [_asked(name, row["title"], page, item) for item in chosen]
-
-
-def _asked(task: str, title: str, page: str, item: Mapping[str, Any]) -> Question:
-    return Question(item["id"], task, title, one_page(page), item["question"], (item["answer"],))
-
-
-def holds(quote: str, answers: Sequence[str]) -> bool:
-    """Tell whether a gold answer stands in a quote."""
-    text = matching.normalise(quote)
-    for answer in map(matching.normalise, answers):
-        if answer in text if _UNSPACED.search(answer) else matching.occurs(answer, text):
-            return True
-    return False
-
-
-def quotes_of(question: str, pages: Any) -> list[str]:
-    """Return the quotes of an answer without a model, in their order; none where nothing answers."""
-    try:
-        answer = prunus.ask(question, pages)
-    except prunus.NothingFound:
-        return []
-    return [citation.quote for citation in answer.citations]
+    return [page[:XQUAD_QUESTIONS] for page in tasks.load(name.replace("_", ":"), wanted, limit)]
 
 
 def run(pages: Sequence[Sequence[Question]]) -> list[Outcome]:
@@ -116,7 +74,7 @@ def run(pages: Sequence[Sequence[Question]]) -> list[Outcome]:
             start = time.perf_counter()
             found, others = quotes_of(question.question, own), quotes_of(question.question, wrong)
             seconds = time.perf_counter() - start
-            hits = [holds(quote, question.answers) for quote in found]
+            hits = holding(question, found)
             outcomes.append(
                 Outcome(page[0].page, question.id, hits[:1] == [True], any(hits), len(found), len(others), seconds)
             )

@@ -21,10 +21,12 @@ from prunus_evals import stats
 from prunus_evals.bm25 import BM25
 from prunus_evals.data import rows
 from prunus_evals.errors import UnknownName
+from prunus_evals.metrics.ranked import of_rank
 from prunus_evals.split import Half, digest, half
 
 DATA = "rank/nq_passages"
 WAYS = ("zscore", "minmax", "rrf")
+MEASURES = {"mrr": "mrr", "first": "hit@1", "in_ten": "hit@10"}
 RERANKED = 20
 """Number of passages, best first by BM25, that a reranker gets."""
 
@@ -150,12 +152,11 @@ def summary(found: Sequence[Ranks], wanted: Half) -> dict[str, object]:
     systems: dict[str, object] = {}
     for result in found:
         pages = result.by_page
-        shares = {
-            "mrr": {page: [1 / rank for rank in ranks] for page, ranks in pages.items()},
-            "first": {page: [float(rank == 1) for rank in ranks] for page, ranks in pages.items()},
-            "in_ten": {page: [float(rank <= 10) for rank in ranks] for page, ranks in pages.items()},
+        measured = {page: [of_rank(rank) for rank in ranks] for page, ranks in pages.items()}
+        estimates = {
+            name: stats.mean({page: [one[measure] for one in every] for page, every in measured.items()})
+            for name, measure in MEASURES.items()
         }
-        estimates = {name: stats.mean(values) for name, values in shares.items()}
         numbers: dict[str, object] = {name: [e.mean, e.low, e.high] for name, e in estimates.items()}
         systems[result.system] = numbers | {"seconds": result.seconds}
     questions = sum(len(ranks) for ranks in found[0].by_page.values()) if found else 0

@@ -8,6 +8,7 @@ else: tables say so.
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Sequence
 from contextlib import aclosing
@@ -23,15 +24,23 @@ from prunus.core.types import Message
 from prunus.engines import Maker
 from prunus_evals import prompts
 from prunus_evals.errors import ReaderFailed, UnknownName
+from prunus_evals.metrics.choices import LETTERS
 from prunus_evals.records import Question, Reader, Reading
 from prunus_evals.store import Store
 
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MAX_TOKENS = {"short": 64, "long": 512, "choice": 8, "yes_no": 8, "tags": 256, "search": 128}
 """Tokens of an answer at most, by the kind of the question."""
 
 SECONDS = 600.0
 """Time for one answer."""
+
+CAVEATS = {
+    "scripted": "no model answered: replies are scripted, and prove the plumbing alone",
+    "tiny": "a model of less than a billion parameters, by its name: it answers badly, and proves the plumbing alone",
+}
+"""What tables say of a reader."""
+
+_TINY = re.compile(r"tiny|smollm|(?<![0-9.])(?:0\.[0-9]{1,3} ?b|[0-9]{1,3} ?m)(?![0-9a-z])")
 
 
 def make(spec: str, prompt: str = "") -> ModelReader | None:
@@ -45,6 +54,24 @@ def make(spec: str, prompt: str = "") -> ModelReader | None:
     if prompt:
         prompts.template(prompt)
     return ModelReader(spec, model(spec), prompt)
+
+
+def prompt_of(question: Question, name: str = "") -> str:
+    """Return the text of the prompt for a question, without what is filled in.
+
+    :param name: a prompt for all questions; '' takes that of the question's kind.
+    """
+    return prompts.template(name or question.kind)
+
+
+def caveat(spec: str, real: bool = True) -> str:
+    """Return what tables must say of a reader or a judge: ``scripted`` or ``tiny``; '' for nothing.
+
+    :param spec: its name; a model is taken for tiny by it.
+    """
+    if not real:
+        return "scripted"
+    return "tiny" if _TINY.search(spec.lower()) else ""
 
 
 def model(spec: str) -> LLM:
@@ -78,8 +105,9 @@ class ModelReader:
     def messages(self, question: Question, evidence: str) -> list[Message]:
         """Return the prompt for a question."""
         listed = "\n".join(f"({letter}) {choice}" for letter, choice in zip(LETTERS, question.choices, strict=False))
-        fields = {"evidence": evidence, "question": question.question, "choices": listed}
-        return prompts.render(self._prompt or question.kind, fields)
+        tagged = "\n".join(f"<TAG-{tag}>{text}</TAG-{tag}>" for tag, text in enumerate(question.sentences))
+        fields = {"evidence": evidence, "question": question.question, "choices": listed, "sentences": tagged}
+        return prompts.render(self._prompt or question.prompt or question.kind, fields)
 
     def read(self, question: Question, evidence: str) -> Reading:
         """Answer a question from evidence.

@@ -31,9 +31,13 @@ class Document:
     snippet: str = ""
 
 
+ONLY = "page"
+"""The id of the only document of a question, which has no name of its own."""
+
+
 def one_page(html: str) -> tuple[Document, ...]:
     """Return a page of HTML as the documents of a question."""
-    return (Document("page", html),)
+    return (Document(ONLY, html),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,9 @@ class Question:
     :param answers: the short answers; all of them are wanted.
     :param aliases: other spellings of an answer, by the answer.
     :param kind: what answers the question; it decides the reader's prompt.
+    :param prompt: name of the reader's prompt; '' takes that of the kind.
     :param references: long answers that people wrote; an output is compared with the best of them.
+    :param reference_kinds: what each reference is, as ``extractive``, for sets that tell; else empty.
     :param choices: the options of a question with choices.
     :param correct: place of the right choice, from 0; -1 where it is not published.
     :param sentences: the numbered sentences of a question about tags.
@@ -63,7 +69,8 @@ class Question:
     :param gold: the places of the evidence, where they are known.
     :param gold_table: HTML of the table that holds the answer, where it is known.
     :param element_id: value of ``tid`` of the element that holds the answer, where it is known.
-    :param labels: groups of questions that tables show apart, as ``{"depth": "50", "length": "4096"}``.
+    :param labels: groups of questions that tables show apart, as ``{"depth": "50", "length": "4096"}``;
+        ``{"page": "wrong"}`` marks a question that is asked of a page without its answer.
     """
 
     id: str
@@ -75,6 +82,7 @@ class Question:
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     kind: Kind = "short"
     references: tuple[str, ...] = ()
+    reference_kinds: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
     correct: int = -1
     sentences: tuple[str, ...] = ()
@@ -83,6 +91,7 @@ class Question:
     gold_table: str | None = None
     element_id: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    prompt: str = ""
 
     @property
     def html(self) -> str:
@@ -90,9 +99,23 @@ class Question:
         (document,) = self.documents
         return document.content
 
+    @property
+    def gold_documents(self) -> tuple[str, ...]:
+        """The ids of the documents with gold evidence, each once."""
+        return tuple(dict.fromkeys(span.document for span in self.gold))
+
     def spellings(self, answer: str) -> tuple[str, ...]:
         """Return an answer and its other spellings."""
         return (answer, *self.aliases.get(answer, ()))
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A question that a task does not ask, and why, in a few words."""
+
+    page: str
+    question: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +150,10 @@ class Reply:
 
     :param cpu_seconds: set only by a system that works in another process; else the harness measures the time.
     :param stages: what each stage cost, for a system that has several.
-    :param tags: the tags that an extractor named, from 0; None where it named none.
-    :param quotes: the quotes of an answer with citations, in their order.
+    :param tags: the tags that an extractor named, from 0; None where it found that no sentence answers; ``()`` for a
+        system that names no tags.
+    :param quotes: the quotes of an answer with citations, in their order; None for a system that does not quote.
+    :param ranking: ids of the documents, best first, for a system that ranks them.
     :param facts: what a study wants to know, as the layers of retrieved nodes; must be ready for JSON.
     """
 
@@ -136,13 +161,18 @@ class Reply:
     format: Format
     cpu_seconds: float | None = None
     stages: tuple[Stage, ...] = ()
-    tags: tuple[int, ...] | None = None
-    quotes: tuple[str, ...] = ()
+    tags: tuple[int, ...] | None = ()
+    quotes: tuple[str, ...] | None = None
+    ranking: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Asker(Protocol):
-    """Documents that a system has prepared for questions."""
+    """Documents that a system has prepared for questions.
+
+    One that needs more of a question than its words, as the numbered sentences of a question about tags, has a method
+    ``ask_question(question, budget)``, too, which is called in place of ``ask``.
+    """
 
     def ask(self, question: str, budget: int) -> Reply:
         """Return the evidence for a question, of at most ``budget`` tokens."""
@@ -150,7 +180,10 @@ class Asker(Protocol):
 
 
 class System(Protocol):
-    """Something that keeps the evidence of documents within a budget of tokens."""
+    """Something that keeps the evidence of documents within a budget of tokens.
+
+    A system that works with a scripted or a tiny model has a field ``caveat`` that says so; see :class:`Outcome`.
+    """
 
     @property
     def name(self) -> str:
@@ -216,6 +249,7 @@ class Outcome:
     """The scores of one question, for one system, budget and reader.
 
     :param scores: by metric; a metric that does not apply to the question is missing.
+    :param counts: what a metric over all answers together adds up, by metric; see :class:`.metrics.Metric`.
     :param tokens: tokens of the evidence.
     :param cpu_seconds: CPU time of the system, preparation included.
     :param seconds: wall time of the system, preparation included.
@@ -223,6 +257,8 @@ class Outcome:
     :param reading: what the reader answered, with its cost; None without one.
     :param prompt: the digest of the prompt that the reader got; '' without one.
     :param evidence: sha256 of the evidence's text; '' where it was not kept.
+    :param caveat: what every table must say of the models behind the numbers: ``scripted`` or ``tiny``; '' for nothing.
+    :param prompt_name: the prompt that a plan names for all questions; '' where the kind of each decides.
     """
 
     task: str
@@ -240,7 +276,10 @@ class Outcome:
     stages: tuple[Stage, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
+    counts: Mapping[str, Sequence[float]] = field(default_factory=dict)
     evidence: str = ""
+    caveat: str = ""
+    prompt_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

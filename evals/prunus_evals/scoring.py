@@ -27,6 +27,23 @@ def tokens_of(reply: Reply, question: Question, system: str, budget: int, counte
     return tokens
 
 
+def counts_of(question: Question, output: Output, metrics: Sequence[Metric]) -> dict[str, list[float]]:
+    """Return what metrics over all answers together add up, by metric; see :class:`.metrics.Metric`.
+
+    :raises MetricError: as :func:`scores_of`.
+    """
+    found: dict[str, list[float]] = {}
+    for metric in metrics:
+        if metric.counts is not None and (metric.of != "answer" or output.answer is not None):
+            try:
+                counts = metric.counts(question, output)
+            except MetricError as error:
+                raise _named(error, metric, question) from error
+            if counts is not None:
+                found[metric.name] = [float(count) for count in counts]
+    return found
+
+
 def scores_of(question: Question, output: Output, metrics: Sequence[Metric]) -> dict[str, float]:
     """Return the scores by metric; a metric that does not apply to the question, or to its output, is left out.
 
@@ -41,7 +58,11 @@ def scores_of(question: Question, output: Output, metrics: Sequence[Metric]) -> 
         try:
             value = metric.score(question, output)
         except MetricError as error:
-            raise MetricError(f"{metric.name} of {question.task}, question {question.id}: {error}") from error
+            raise _named(error, metric, question) from error
         if value is not None:
             found[metric.name] = float(value)
     return found
+
+
+def _named(error: MetricError, metric: Metric, question: Question) -> MetricError:
+    return MetricError(f"{metric.name} of {question.task}, question {question.id}: {error}")

@@ -1,6 +1,7 @@
-"""The folder of a run: outcomes, the evidence of each, and every reply of a reader, in one SQLite file.
+"""The folder of a run: outcomes, questions, evidence, pages, and every reply of a reader, in one SQLite file.
 
-Each is written in a transaction of its own: a run that is killed loses at most the question it was at.
+Each is written in a transaction of its own: a run that is killed loses at most the question it was at. The file keeps
+a log beside it while it is open (``run.sqlite-wal``); whoever opens it next takes the log in.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 from prunus_evals.errors import EvalError
 from prunus_evals.metrics import Metric
-from prunus_evals.records import Outcome, Question, Reading, Stage
+from prunus_evals.records import Document, Outcome, Question, Reading, Stage
 
 FILE = "run.sqlite"
 FORM = 1
@@ -24,7 +25,8 @@ FORM = 1
 
 _TABLES = """
 create table if not exists about (name text primary key, value text not null);
-create table if not exists outcomes (key text primary key, number integer, value text not null);
+create table if not exists outcomes (key text primary key, value text not null);
+create table if not exists questions (key text primary key, value text not null);
 create table if not exists texts (digest text primary key, value blob not null);
 create table if not exists replies (key text primary key, value text not null);
 """
@@ -34,11 +36,14 @@ class Store:
     """Outcomes, evidence and replies of a run.
 
     :param folder: made where it is missing; None keeps everything in memory.
+    :param make: whether a folder without a run becomes one; else it is refused.
     :raises EvalError: the folder cannot be used, or holds a file of another form.
     """
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path | None, make: bool = True) -> None:
         place = ":memory:"
+        if folder is not None and not make and not (folder / FILE).is_file():
+            raise EvalError(f"{folder} is not the folder of a run: it has no {FILE}")
         if folder is not None:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
@@ -47,10 +52,16 @@ class Store:
             place = str(folder / FILE)
         try:
             self._database = sqlite3.connect(place, isolation_level=None, timeout=30)
+            # a commit costs 0.02 ms instead of 8: the log is written at once, and brought to the disk now and then
+            self._database.execute("pragma journal_mode = wal")
+            self._database.execute("pragma synchronous = normal")
             self._database.executescript(_TABLES)
         except sqlite3.DatabaseError as error:
             raise EvalError(f"{place} cannot be opened: {error}") from error
+        self.place = place
         self._kept = folder is not None
+        self._questions: set[str] = set()
+        self._hashed: tuple[Sequence[Document], str] | None = None
         form = self.about().setdefault("form", FORM)
         if form != FORM:
             raise EvalError(f"{place} has form {form}, not {FORM}; take another folder")
@@ -66,7 +77,7 @@ class Store:
 
     def note(self, values: Mapping[str, Any]) -> None:
         """Note facts of the run, ready for JSON."""
-        rows = [(name, json.dumps(value, ensure_ascii=False)) for name, value in values.items()]
+        rows = [(name, json.dumps(value)) for name, value in values.items()]
         self._database.executemany("insert or replace into about values (?, ?)", rows)
 
     def key(
@@ -74,15 +85,23 @@ class Store:
     ) -> str:
         """Return the key of an outcome: everything that it depends on, but the code of the system.
 
-        A changed question, document, metric or prompt name is a new key.
+        A changed question, document, metric or prompt is a new key.
         """
-        digest = hashlib.sha256()
-        for document in question.documents:
-            digest.update(hashlib.sha256(f"{document.id}\0{document.content}".encode("utf-8", "replace")).digest())
         facts: list[object] = [question.task, question.id, question.page, question.question, question.answers]
-        facts += [question.references, question.choices, question.sentences, digest.hexdigest()]
-        facts += [system, budget, reader, prompt]
+        facts += [question.references, question.choices, question.sentences, self._documents_digest(question.documents)]
+        facts += [question.reference_kinds, question.correct, question.tags, sorted(question.aliases.items())]
+        facts += [question.gold_table, [(span.document, span.start, span.end) for span in question.gold]]
+        facts += [system, budget, reader, prompt or question.prompt]
         return _digest(json.dumps([*facts, [metric.name for metric in metrics]], ensure_ascii=False))
+
+    def _documents_digest(self, documents: Sequence[Document]) -> str:
+        """Return the sha256 of documents; that of the last ones is kept, since many outcomes are about the same."""
+        if self._hashed is None or self._hashed[0] is not documents:
+            digest = hashlib.sha256()
+            for document in documents:
+                digest.update(hashlib.sha256(f"{document.id}\0{document.content}".encode("utf-8", "replace")).digest())
+            self._hashed = documents, digest.hexdigest()
+        return self._hashed[1]
 
     def outcome(self, key: str) -> Outcome | None:
         """Return a stored outcome; None where it is not measured yet."""
@@ -91,19 +110,40 @@ class Store:
 
     def outcomes(self) -> list[Outcome]:
         """Return all outcomes, in the order in which they were measured."""
-        rows = self._database.execute("select value from outcomes order by number")
+        rows = self._database.execute("select value from outcomes order by rowid")
         return [outcome_of(json.loads(value)) for (value,) in rows]
 
     def keep(self, key: str, outcome: Outcome) -> None:
         """Store an outcome."""
-        value = json.dumps(asdict(outcome), ensure_ascii=False)
-        self._database.execute(
-            "insert or replace into outcomes values (?, (select coalesce(max(number), 0) + 1 from outcomes), ?)",
-            (key, value),
-        )
+        value = json.dumps(asdict(outcome))  # in ASCII: SQLite refuses lone surrogates, which replies may hold
+        self._database.execute("insert or replace into outcomes (key, value) values (?, ?)", (key, value))
+
+    def keep_question(self, question: Question) -> None:
+        """Store a question with its documents, so that reports can show them without the data."""
+        key = _question_key(question.task, question.id)
+        if not self._kept or key in self._questions:
+            return
+        self._questions.add(key)
+        facts: dict[str, Any] = {
+            name: getattr(question, name) for name in ("page", "question", "answers", "kind", "references", "choices")
+        }
+        facts |= {"correct": question.correct, "tags": question.tags, "sentences": question.sentences}
+        facts["documents"] = [
+            {"id": document.id, "media_type": document.media_type, "title": document.title, "url": document.url,
+             "content": self.keep_text(document.content)}
+            for document in question.documents
+        ]  # fmt: skip
+        value = json.dumps(facts)
+        self._database.execute("insert or replace into questions values (?, ?)", (key, value))
+
+    def question(self, task: str, question: str) -> dict[str, Any] | None:
+        """Return a stored question: its fields by name, its documents with the sha256 of their contents."""
+        key = _question_key(task, question)
+        row = self._database.execute("select value from questions where key = ?", (key,)).fetchone()
+        return None if row is None else json.loads(row[0])
 
     def keep_text(self, text: str) -> str:
-        """Store the text of evidence, and return its sha256; '' where the run is kept in memory only."""
+        """Store the text of evidence or of a page, and return its sha256; '' where the run is kept in memory only."""
         if not self._kept:
             return ""
         digest = _digest(text)
@@ -131,6 +171,10 @@ def outcome_of(value: Mapping[str, Any]) -> Outcome:
     reading = value.get("reading")
     stages = tuple(Stage(**stage) for stage in value.get("stages", ()))
     return Outcome(**{**value, "reading": Reading(**reading) if reading else None, "stages": stages})
+
+
+def _question_key(task: str, question: str) -> str:
+    return json.dumps([task, question])
 
 
 def _digest(text: str) -> str:

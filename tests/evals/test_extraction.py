@@ -6,12 +6,19 @@ import pytest
 
 from prunus.answer.rank_pages import by_hybrid
 from prunus.core.registry import make_engine
-from prunus_evals import extraction, mixed, stats
+from prunus_evals import extraction, mixed, records, stats
 from prunus_evals.errors import UnknownName
 from prunus_evals.extraction import Choice, Question, covered, score
+from prunus_evals.records import Span
+from prunus_evals.tasks.dureader import shuffled
 
 PAGES = (("Harrow bridge", ("The Harrow bridge opened in 1932.", " It is of steel.")), ("Trams", ("Trams run daily.",)))
 ASKED = Question("q1", "When did the Harrow bridge open?", PAGES, frozenset({(0, 0)}))
+
+
+def pool_of(question: str, texts: list[tuple[str, str]], gold: int) -> mixed.Pool:
+    documents, urls = shuffled("k", question, texts)
+    return mixed.pool_of(records.Question("1", "t", "k", documents, question, gold=(Span(urls[gold], 0, 9),)))
 
 
 def test_precision_recall_and_f1_of_a_choice() -> None:
@@ -36,6 +43,17 @@ def test_every_system_chooses_sentences_of_the_pages() -> None:
         extraction.make("bm25:many")
 
 
+def test_a_model_by_prompt_alone_is_scored_and_its_nonsense_is_counted() -> None:
+    found = extraction.run([ASKED], ["everything", "tags:scripted:TAG-0, TAG-9", "tags:scripted:Harrow"])
+    right, nonsense = (one.by_question["q1"] for one in found[1:])
+    assert right == {"f1": pytest.approx(2 / 3), "precision": 0.5, "recall": 1.0}
+    assert (nonsense["f1"], found[2].nonsense) == (0.0, 1)
+    shown = extraction.table(extraction.summary(found, "dev"))
+    assert "1 replies that could not be read" in shown and shown.count("scripted: no model answered") == 2
+    with pytest.raises(UnknownName, match="nothing"):
+        extraction.make("tags:nothing:at-all")
+
+
 @pytest.mark.data
 def test_the_default_is_better_than_bm25_and_than_everything_on_the_report_half() -> None:
     from tests.conftest import data_folder
@@ -49,8 +67,8 @@ def test_the_default_is_better_than_bm25_and_than_everything_on_the_report_half(
 
 def test_pools_are_shuffled_the_same_way_on_every_run_and_the_snippet_is_a_proxy() -> None:
     texts = [(f"Title {number}", "word " * 50) for number in range(8)]
-    pool = mixed._pool("k", "which?", texts, [3])
-    assert pool == mixed._pool("k", "which?", texts, [3])
+    pool = pool_of("which?", texts, 3)
+    assert pool == pool_of("which?", texts, 3)
     assert [one.hit.title for one in pool.candidates] != [title for title, _ in texts]
     [good] = [one for one in pool.candidates if one.hit.url in pool.good]
     assert good.hit.snippet == "Title 3 " + ("word " * 50)[:100]
@@ -66,7 +84,7 @@ def test_each_system_sees_only_its_own_part() -> None:
         ("Trams", "Trams run daily."),
         ("Harrow", "Of steel." + " It stands." * 20 + " The bridge opened in 1932."),
     ]
-    pool = mixed._pool("k", "When was the bridge opened?", texts, [1])
+    pool = pool_of("When was the bridge opened?", texts, 1)
     scores = by_hybrid(make_engine("embedder", "static"))
     for system in ("mixed", "content"):
         assert mixed.order_of(pool, system, scores)[0] in pool.good

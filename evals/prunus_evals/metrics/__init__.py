@@ -8,26 +8,35 @@ ends the run, so that no table lacks a number silently.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import pkgutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
+from prunus.core.errors import MissingExtra
 from prunus_evals.errors import UnknownName
 from prunus_evals.records import Output, Question
 
-Of = Literal["evidence", "answer", "tags", "quotes"]
+Of = Literal["evidence", "answer", "tags", "quotes", "ranking"]
+INSTALL = "pip install 'prunus[evals]'"
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
     """One number of a question's output; tables show its mean.
 
+    A metric over all answers together, as the BLEU of a corpus, has ``counts`` and ``combine``: tables show ``combine``
+    of the sums of the counts (:func:`.stats.combined`), not the mean of ``score``.
+
     :param of: what it scores. A metric of answers needs a reader.
     :param score: returns the number, higher is better; None where it does not apply to the question.
     :param title: one line for tables and lists.
     :param source: the paper or the script that defines it.
+    :param packages: the modules of the extra ``evals`` that it needs.
+    :param counts: returns what is added up over questions; None where the metric does not apply to the question.
+    :param combine: returns the number for sums of counts.
     """
 
     name: str
@@ -35,6 +44,14 @@ class Metric:
     title: str
     score: Callable[[Question, Output], float | None]
     source: str = ""
+    packages: tuple[str, ...] = ()
+    counts: Callable[[Question, Output], Sequence[float] | None] | None = None
+    combine: Callable[[Sequence[float]], float] | None = None
+
+    def missing(self) -> str:
+        """Return which package is missing and how to install it, in one line; '' where the metric can be used."""
+        gone = [package for package in self.packages if importlib.util.find_spec(package) is None]
+        return f"{self.name} needs the package {gone[0]}; run: {INSTALL}" if gone else ""
 
 
 @cache
@@ -53,8 +70,13 @@ def named(names: Sequence[str]) -> list[Metric]:
     """Return metrics by their names.
 
     :raises UnknownName: there is no such metric.
+    :raises MissingExtra: a package that one of them needs is not installed.
     """
     for name in names:
         if name not in known():
             raise UnknownName(f"unknown metric {name}; the metrics are: {', '.join(sorted(known()))}")
-    return [known()[name] for name in names]
+    found = [known()[name] for name in names]
+    for metric in found:
+        if missing := metric.missing():
+            raise MissingExtra(missing, subject=metric.name)
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,8 +11,10 @@ from typing import Any
 
 from selectolax.lexbor import LexborHTMLParser
 
+from prunus.core.text.words import UNSPACED
 from prunus_evals.align import lcs_length, lcs_pick
 from prunus_evals.errors import MetricError
+from prunus_evals.records import Question
 from prunus_evals.visible import node_text, pieces, separator
 
 # as numbers, because many of these characters look alike in an editor
@@ -23,6 +26,9 @@ DASHES = dict.fromkeys([*range(0x2010, 0x2016), 0x2212, 0xFE58, 0xFE63, 0xFF0D],
 NOTHING = dict.fromkeys([0xAD, 0x200B, 0x200C, 0x200D, 0x200E, 0x200F, 0x2060, 0xFEFF], "")
 TABLE = QUOTES | DASHES | NOTHING
 WORD = re.compile(r"\w+")
+ARTICLE = re.compile(r"\b(?:a|an|the)\b")
+PUNCTUATION = str.maketrans("", "", string.punctuation)
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
 def normalise(text: str) -> str:
@@ -61,6 +67,53 @@ def occurs(answer: str, text: str) -> bool:
 def any_spelling_occurs(spellings: Sequence[str], text: str) -> bool:
     """Return whether one of the spellings of an answer occurs in a normalised text."""
     return any(occurs(normalise(spelling), text) for spelling in spellings)
+
+
+def squad_normalise(text: str) -> str:
+    """Return a text as SQuAD's script compares it: in lower case, without ASCII punctuation and English articles.
+
+    The scripts of ASQA, QASPER and HtmlRAG do the same.
+    """
+    return " ".join(ARTICLE.sub(" ", text.lower().translate(PUNCTUATION)).split())
+
+
+def spaced(text: str) -> str:
+    """Return a text with spaces around each Han or kana letter, so that each is a word."""
+    return _UNSPACED.sub(r" \g<0> ", text)
+
+
+def contains(text: str, spellings: Sequence[str]) -> bool:
+    """Return whether a text contains one of the spellings of an answer, both normalised as by SQuAD.
+
+    As in HtmlRAG's script, no word boundary is needed: 12 is in 1912. A spelling of which nothing is left (The The) is
+    looked for as it stands, at word boundaries; the script would find it in every text.
+
+    :raises MetricError: there is no spelling, or one is empty.
+    """
+    if not spellings:
+        raise MetricError("an answer without a spelling cannot be looked for")
+    plain = squad_normalise(text)
+    for spelling in spellings:
+        wanted = squad_normalise(spelling)
+        if wanted in plain if wanted else occurs(normalise(spelling), normalise(text)):
+            return True
+    return False
+
+
+def holds(quote: str, spellings: Sequence[str]) -> bool:
+    """Return whether one of the spellings stands in a quote; one with Han or kana letters needs no word boundaries."""
+    text = normalise(quote)
+    for spelling in map(normalise, spellings):
+        if spelling in text if _UNSPACED.search(spelling) else occurs(spelling, text):
+            return True
+    return False
+
+
+def references_of(question: Question) -> list[str]:
+    """Return what an answer is compared with: the references, or the short answers where there are none."""
+    if question.references:
+        return [*question.references]
+    return [spelling for answer in question.answers for spelling in question.spellings(answer)]
 
 
 def answers_survive(answers: Sequence[str], visible: str) -> bool:

@@ -2,8 +2,9 @@
 
 A file has ``make(counter, variant) -> System`` and, where it has several variants, ``VARIANTS``. A system's name is
 ``file`` or ``file:variant``. Where a file has ``accepts(variant) -> bool``, it takes further variants that are not
-listed and that ``all`` does not include. Where it has ``missing() -> str``, that says in one line what is not
-installed or not here; '' where nothing is missing.
+listed and that ``all`` does not include; it may raise :class:`.errors.UnknownName` to say what is wrong. Where it has
+``missing(variant) -> str``, that says in one line what a variant lacks here; '' where it lacks nothing. Such a variant
+cannot be made, and ``all`` leaves it out.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from prunus_evals.errors import UnknownName
+from prunus_evals.errors import DataMissing, UnknownName
 from prunus_evals.records import System
 from prunus_evals.tokens import Counter
 
 DEFAULT = "prunus:hybrid:html"
+COMPARED = "prunus:hybrid,prunus:bm25,prunus:static,chunks_bm25,markdown_chunks_bm25,clean_cut,text_cut"
+"""The systems of the published tables of survival, without the reference, which needs an environment of its own."""
 
 
 def files() -> list[str]:
@@ -35,7 +38,9 @@ def names() -> list[str]:
 
 
 def expand(wanted: str) -> list[str]:
-    """Return the systems of a comma-separated list; a file's name means all its variants, ``all`` all systems.
+    """Return the systems of a comma-separated list; a file's name means all its variants.
+
+    ``all`` means every listed system that lacks nothing here.
 
     :raises UnknownName: there is no such system.
     """
@@ -43,7 +48,7 @@ def expand(wanted: str) -> list[str]:
     found: list[str] = []
     for part in filter(None, (part.strip() for part in wanted.split(","))):
         if part == "all":
-            matches = known
+            matches = [name for name in known if not missing(name)]
         else:
             matches = [name for name in known if name == part or name.startswith(f"{part}:")]
         if not matches and _on_request(part):
@@ -58,12 +63,31 @@ def make(name: str, counter: Counter) -> System:
     """Construct the system of this name.
 
     :raises UnknownName: there is no such system.
+    :raises DataMissing: the system lacks a package or a model.
     """
-    if name not in names() and not _on_request(name):
-        raise UnknownName(f"unknown system {name}; the systems are: {', '.join(names())}")
+    lacking = missing(name)
+    if lacking:
+        raise DataMissing(f"{name}: {lacking}")
     module, _, variant = name.partition(":")
     system: System = importlib.import_module(f"{__name__}.{module}").make(counter, variant)
     return system
+
+
+def exists(name: str) -> bool:
+    """Return whether there is a system of this name; it may lack something to be run."""
+    return name in names() or _on_request(name)
+
+
+def missing(name: str) -> str:
+    """Return in one line what a system lacks here; '' where it can be run.
+
+    :raises UnknownName: there is no such system.
+    """
+    if not exists(name):
+        raise UnknownName(f"unknown system {name}; the systems are: {', '.join(names())}")
+    module, _, variant = name.partition(":")
+    lacks = getattr(importlib.import_module(f"{__name__}.{module}"), "missing", None)
+    return str(lacks(variant)) if lacks else ""
 
 
 def _on_request(name: str) -> bool:

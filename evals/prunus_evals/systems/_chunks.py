@@ -1,12 +1,10 @@
-"""Shared by the chunk baselines: cut text into chunks, rank them by BM25, pack them into the budget."""
+"""Shared by the systems of chunks: cut text into chunks, and pack the best of them into the budget."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from prunus_evals.bm25 import BM25
-from prunus_evals.records import Format, Reply
 from prunus_evals.tokens import Counter
 
 
@@ -87,21 +85,3 @@ def pack_filled(chunks: Chunks, ranking: Sequence[int], budget: int) -> dict[int
 
 
 PACKERS = {"whole": pack_whole, "filled": pack_filled}
-
-
-class ChunkAsker:
-    """A page cut into chunks that are ranked by BM25."""
-
-    def __init__(self, texts: Sequence[str], format: Format, glue: str, packing: str, counter: Counter) -> None:
-        self._chunks = Chunks(texts, counter.count(texts), glue, counter)
-        self._format: Format = format
-        self._pack = PACKERS[packing]
-        self._index = BM25(texts)
-
-    def ask(self, question: str, budget: int) -> Reply:
-        """Return the best chunks within the budget, in document order."""
-        ranking = self._index.ranking(question)
-        kept = self._pack(self._chunks, ranking, budget)
-        if not kept and ranking:
-            kept = pack_filled(self._chunks, ranking, budget)
-        return Reply(self._chunks.join(kept), self._format)

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from prunus_evals.data import reference_folder
 from prunus_evals.records import Asker, Document, Reply, System
-from prunus_evals.reference import Reference
+from prunus_evals.reference import Reference, python_of
 from prunus_evals.systems._documents import html_of
 from prunus_evals.tokens import Counter
 
@@ -82,6 +82,12 @@ class _Asker:
         if low == 0:
             return self._counter.head(self._render(min(1, self._blocks))[0], budget)
         return self._render(low)[0]
+
+
+def missing(variant: str) -> str:
+    """Return what it lacks; '' where it lacks nothing."""
+    made = python_of(reference_folder()).is_file()
+    return "" if made else "its environment is not made: prunus eval reference FOLDER (HTMLRAG_ENVIRONMENT names it)"
 
 
 def make(counter: Counter, variant: str) -> System:

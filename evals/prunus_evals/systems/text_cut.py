@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from prunus_evals.records import Asker, Document, Reply, System
+from prunus_evals.records import Asker, Document, System
 from prunus_evals.systems._documents import text_of
+from prunus_evals.systems._whole import Head
 from prunus_evals.tokens import Counter
 
 
@@ -19,16 +20,7 @@ class TextCut:
 
     def prepare(self, documents: Sequence[Document]) -> Asker:
         """Extract the texts once."""
-        return _Head(text_of(documents), self._counter)
-
-
-class _Head:
-    def __init__(self, text: str, counter: Counter) -> None:
-        self._text = text
-        self._counter = counter
-
-    def ask(self, question: str, budget: int) -> Reply:
-        return Reply(self._counter.head(self._text, budget), "text")
+        return Head(text_of(documents), "text", self._counter)
 
 
 def make(counter: Counter, variant: str) -> System:

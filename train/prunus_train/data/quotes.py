@@ -31,6 +31,7 @@ from prunus.evidence.prune import prune
 from prunus.evidence.segments import segments
 from prunus_evals import quotes
 from prunus_evals.data import rows
+from prunus_evals.metrics import matching
 from prunus_evals.split import digest
 
 _BUDGET: Final = 4096
@@ -111,7 +112,7 @@ def from_task(name: str, reader: Reader) -> Iterator[Example]:
         for asked in page:
             question = reader.question(asked.question, own)
             if question is not None:
-                gold = [quotes.holds(segment.text, asked.answers) for segment in question.tagged]
+                gold = [matching.holds(segment.text, asked.answers) for segment in question.tagged]
                 wrong = reader.question(asked.question, following)
                 yield Example(name, question, np.asarray(gold), wrong, dev=True)
         following = own
@@ -190,7 +191,7 @@ def is_gold(source: str, row: Mapping[str, Any], text: str) -> bool:
             return False
         if not answers or source in _WHOLE:
             return True
-    return quotes.holds(text, answers)
+    return matching.holds(text, answers)
 
 
 def _letters(text: str) -> str:

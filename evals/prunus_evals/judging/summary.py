@@ -1,0 +1,155 @@
+"""What a judge found: counts and shares of verdicts, or means of grades, with intervals from a bootstrap over pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from prunus_evals import stats
+from prunus_evals.judging.judge import Compared, Graded, Verdict
+from prunus_evals.judging.pairs import Pairs
+from prunus_evals.records import Reading
+
+VERDICTS: tuple[Verdict, ...] = ("win", "tie", "lose", "biased", "unreadable", "open")
+POINTS: Mapping[Verdict, float] = {"win": 1.0, "lose": -1.0}
+T = TypeVar("T", Compared, Graded)
+
+
+def of_pairs(pairs: Pairs, found: Sequence[Compared], about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the verdicts of each group, ready for JSON.
+
+    Shares and ``win_minus_lose`` are of the pairs with a verdict: those that people left open are counted and left out;
+    those that a judge contradicted itself on, or could not be read, count as neither won nor lost.
+
+    :param about: who judged, and whatever else a table says.
+    """
+    groups = [_verdicts(group, own) for group, own in _grouped(found).items()]
+    return {"kind": "verdicts", **_about(pairs, found, about), "groups": groups}
+
+
+def _verdicts(group: tuple[str, int, str], own: Sequence[Compared]) -> dict[str, Any]:
+    numbers: dict[str, Any] = _name(group, own)
+    numbers |= {verdict: sum(one.verdict == verdict for one in own) for verdict in VERDICTS}
+    numbers["same_answers"] = sum(one.pair.answers[0] == one.pair.answers[1] for one in own)
+    judged = [one for one in own if one.verdict != "open"]
+    numbers["a_in_both_orders"] = sum(one.orders == ("A", "A") for one in judged)
+    numbers["b_in_both_orders"] = sum(one.orders == ("B", "B") for one in judged)
+    if judged:
+        numbers["win_share"] = _estimate(judged, lambda one: float(one.verdict == "win"))
+        numbers["lose_share"] = _estimate(judged, lambda one: float(one.verdict == "lose"))
+        numbers["win_minus_lose"] = _estimate(judged, lambda one: POINTS.get(one.verdict, 0.0))
+    return numbers
+
+
+def of_grades(pairs: Pairs, found: Sequence[Graded], about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the means of the grades of each group, and their paired difference, ready for JSON.
+
+    A pair with a grade that cannot be read is counted (``unreadable``) and in no mean.
+    """
+    groups = []
+    for group, own in _grouped(found).items():
+        numbers = _name(group, own)
+        both = [one for one in own if None not in one.grades]
+        numbers["unreadable"] = len(own) - len(both)
+        if both:
+            numbers["first"] = _estimate(both, lambda one: one.grades[0] or 0.0)
+            numbers["second"] = _estimate(both, lambda one: one.grades[1] or 0.0)
+            numbers["first_minus_second"] = _estimate(both, lambda one: (one.grades[0] or 0) - (one.grades[1] or 0))
+        groups.append(numbers)
+    return {"kind": "grades", **_about(pairs, found, about), "groups": groups}
+
+
+def _about(pairs: Pairs, found: Sequence[Compared] | Sequence[Graded], about: Mapping[str, Any]) -> dict[str, Any]:
+    readings = [reading for one in found for reading in one.readings]
+    return {
+        "between": list(pairs.names),
+        **about,
+        "alone": pairs.alone,
+        "replies": len(readings),
+        "judge_tokens": _tokens(readings),
+    }
+
+
+def _tokens(readings: Sequence[Reading]) -> dict[str, int] | None:
+    """Return the tokens of a judge's replies; None where its server counted none of one."""
+    if not all(reading.prompt_tokens for reading in readings) or not readings:
+        return None
+    return {
+        name: sum(getattr(reading, name) for reading in readings) for name in ("prompt_tokens", "completion_tokens")
+    }
+
+
+def _name(group: tuple[str, int, str], own: Sequence[Compared] | Sequence[Graded]) -> dict[str, Any]:
+    caveats = dict.fromkeys(caveat for one in own for caveat in one.pair.caveats)
+    return {
+        "task": group[0],
+        "budget": group[1],
+        "reader": group[2],
+        "caveats": list(caveats),
+        "pairs": len(own),
+        "pages": len({one.pair.page for one in own}),
+    }
+
+
+def _grouped(found: Sequence[T]) -> dict[tuple[str, int, str], list[T]]:
+    groups: dict[tuple[str, int, str], list[T]] = {}
+    for one in sorted(found, key=lambda one: one.pair.group):
+        groups.setdefault(one.pair.group, []).append(one)
+    return groups
+
+
+def _estimate(own: Sequence[T], value: Callable[[T], float]) -> list[float]:
+    by_page: dict[str, list[float]] = {}
+    for one in own:
+        by_page.setdefault(one.pair.page, []).append(value(one))
+    estimate = stats.mean(by_page)
+    return [round(number, 4) for number in (estimate.mean, estimate.low, estimate.high)]
+
+
+def table(result: Mapping[str, Any]) -> str:
+    """Return a summary as text."""
+    first, second = result["between"]
+    judge = result["judge"] + (f" ({result['caveat']})" if result.get("caveat") else "")
+    lines = [f"{first} against {second}, judged by {judge}; 95 % intervals over pages"]
+    for group in result["groups"]:
+        half = result.get("halves", {}).get(group["task"], "unknown")
+        where = f"{group['task']}, {'both halves' if half == 'all' else f'{half} half'}"
+        reader = f", reader {group['reader']}" if group["reader"] else ""
+        caveats = f" ({', '.join(group['caveats'])})" if group["caveats"] else ""
+        size = f"{group['pairs']} pairs, {group['pages']} pages"
+        lines += ["", f"{where}, {group['budget']} tokens{reader}{caveats}: {size}"]
+        lines += _counts(group) if result["kind"] == "verdicts" else _grades(group, first, second)
+    if result["alone"]:
+        lines += ["", f"{result['alone']} answers have no partner: the other system did not answer the question"]
+    tokens = result["judge_tokens"]
+    if tokens:
+        lines.append(f"the judge read {tokens['prompt_tokens']} tokens and wrote {tokens['completion_tokens']}")
+    return "\n".join(lines)
+
+
+def _counts(group: Mapping[str, Any]) -> list[str]:
+    words = {"biased": "position-biased"}
+    shown = [f"{words.get(name, name)} {group[name]}" for name in VERDICTS if name not in ("unreadable", "open")]
+    shown += [f"{name} {group[name]}" for name in ("unreadable", "open") if group[name]]
+    lines = ["  " + ", ".join(shown)]
+    if group["same_answers"]:
+        lines.append(f"  both answers are the same in {group['same_answers']} pairs")
+    if group["biased"]:
+        same = f"the first shown won in both orders of {group['a_in_both_orders']} pairs"
+        lines.append(f"  {same}, the second shown of {group['b_in_both_orders']}")
+    if "win_share" in group:
+        share = "wins {:.3f} [{:.3f} {:.3f}]".format(*group["win_share"])
+        lost = "loses {:.3f} [{:.3f} {:.3f}]".format(*group["lose_share"])
+        lines.append(f"  {share}, {lost}, " + "difference {:+.3f} [{:+.3f} {:+.3f}]".format(*group["win_minus_lose"]))
+    return lines
+
+
+def _grades(group: Mapping[str, Any], first: str, second: str) -> list[str]:
+    if "first" not in group:
+        return ["  no pair has two grades that can be read"]
+    lines = [
+        f"  {name}: " + "{:.2f} [{:.2f} {:.2f}] of 10".format(*group[side])
+        for name, side in ((first, "first"), (second, "second"))
+    ]
+    lines.append("  difference {:+.2f} [{:+.2f} {:+.2f}]".format(*group["first_minus_second"]))
+    return lines + ([f"  unreadable: {group['unreadable']} pairs"] if group["unreadable"] else [])

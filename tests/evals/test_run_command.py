@@ -1,0 +1,279 @@
+"""`prunus eval run` as a user meets it: it goes on after Ctrl-C and after a kill, and says how; other plans are refused."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from prunus_evals import harness, readers, suites, systems
+from prunus_evals.cli import main
+from prunus_evals.errors import ReaderFailed
+from prunus_evals.progress import Progress, duration, line
+from prunus_evals.records import Question, Reading
+from prunus_evals.store import Store
+from prunus_evals.studies import Study
+
+RUN = ("run", "--task", "nq", "--half", "all", "--systems", "text_cut,clean_cut:lean", "--budgets", "20,40")
+PAGES = 6
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data folder with six small pages of two questions each; one of them is unfair."""
+    folder = tmp_path / "data"
+    write_pages(folder, PAGES)
+    monkeypatch.setenv("PRUNUS_DATA", str(folder))
+    return folder
+
+
+def write_pages(folder: Path, pages: int) -> None:
+    (folder / "page_qa").mkdir(parents=True)
+    with lzma.open(folder / "page_qa" / "nq.jsonl.xz", "wt", encoding="utf-8") as file:
+        for number in range(pages):
+            html = (
+                f"<h1>Town {number}</h1><p>The mayor is Ann{number}.</p>"
+                + "<p>Words of no use.</p>" * 9
+                + f"<p>The river is Bo{number}.</p>"
+            )
+            asked = [
+                {"question": "Who is mayor?", "answer": f"Ann{number}"},
+                {"question": "Which river?", "answer": f"Bo{number}"},
+            ]
+            if not number:
+                asked.append({"question": "Is Ann0 mayor?", "answer": "Ann0"})
+            file.write(json.dumps({"doc_id": f"town-{number}", "html": html, "qas": asked}) + "\n")
+
+
+def run(*more: str) -> Result:
+    return CliRunner().invoke(main, [*RUN, *more])
+
+
+def stored(folder: Path) -> list[Any]:
+    with closing(Store(folder, make=False)) as store:
+        return store.outcomes()
+
+
+def about(folder: Path) -> dict[str, Any]:
+    with closing(Store(folder, make=False)) as store:
+        return store.about()
+
+
+@pytest.mark.usefixtures("data")
+def test_a_run_leaves_its_report_and_what_it_was_run_with(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    result = run("--out", str(out))
+    assert result.exit_code == 0
+    assert "nq: 6 of 6 pages, 48 outcomes" in result.stderr
+    assert f"report: {out / 'report.html'}" in result.stderr
+    assert "nq, both halves: 12 questions, 6 pages, 1 left out" in result.stdout
+    facts = json.loads((out / "report.json").read_text("utf-8"))
+    assert facts["tasks"]["nq"]["left_out"] == {"its answer is hidden, or in the question": 1}
+    assert facts["run"]["plans"][0]["systems"] == ["text_cut", "clean_cut:lean"]
+    (start,) = facts["run"]["starts"]
+    assert start["end"] == "finished" and start["at"] <= start["until"]
+    assert {"python", "prunus", "numpy"} <= start["versions"].keys()
+    shown = json.loads(result.stdout.splitlines()[-1])["nq"]["systems"]
+    assert shown == facts["tasks"]["nq"]["systems"]
+
+
+@pytest.mark.usefixtures("data")
+def test_ctrl_c_keeps_everything_and_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "run"
+    real, calls = harness._measured, []
+
+    def interrupted(*arguments: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 20:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(harness, "_measured", interrupted)
+    result = run("--out", str(out))
+    assert result.exit_code == 130
+    assert f"what was measured is kept in {out}: run the same command again to go on" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert len(stored(out)) == 19
+    assert about(out)["starts"][-1]["end"] == "interrupted"
+    report = CliRunner().invoke(main, ["report", str(out), "--json"]).output
+    assert "The last start did not finish (interrupted)" in report
+    again = run("--out", str(out))
+    assert again.exit_code == 0
+    assert "48 outcomes, 19 of them stored before" in again.stderr
+    assert len(calls) == 20 + 48 - 19
+    assert [start["end"] for start in about(out)["starts"]] == ["interrupted", "finished"]
+    assert len({(o.question, o.system, o.budget) for o in stored(out)}) == len(stored(out)) == 48
+
+
+@pytest.mark.usefixtures("data")
+def test_ctrl_c_without_a_folder_says_that_nothing_was_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*arguments: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(harness, "_measured", interrupted)
+    result = run()
+    assert result.exit_code == 130
+    assert "nothing was kept, for want of --out" in result.stderr
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
+def test_a_killed_run_opens_cleanly_and_goes_on(tmp_path: Path) -> None:
+    write_pages(tmp_path / "data", 400)
+    out = tmp_path / "run"
+    command = [sys.executable, "-c", "from prunus_evals.cli import main; main()", *RUN, "--out", str(out)]
+    path = os.pathsep.join(part for part in sys.path if part)
+    environment = {**os.environ, "PYTHONPATH": path, "PRUNUS_DATA": str(tmp_path / "data")}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        while process.poll() is None and len(stored(out) if (out / "run.sqlite").is_file() else ()) < 30:
+            time.sleep(0.02)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == -signal.SIGKILL
+    kept = stored(out)
+    assert 30 <= len(kept) < 3200
+    assert about(out)["starts"][-1]["end"] == "killed"
+    assert CliRunner().invoke(main, ["report", str(out)]).exit_code == 0
+    process = subprocess.run([*command, "--json"], env=environment, capture_output=True, check=True)
+    assert stored(out)[: len(kept)] == kept
+    assert len(stored(out)) == 3200
+    assert [start["end"] for start in about(out)["starts"]] == ["killed", "finished"]
+
+
+@pytest.mark.usefixtures("data")
+def test_another_plan_in_the_same_folder_is_refused_or_added_knowingly(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    assert run("--limit", "2", "--out", str(out)).exit_code == 0
+    refused = run("--out", str(out))
+    assert refused.exit_code == 2
+    assert "(limit: 2 there, none here)" in " ".join(refused.stderr.split())
+    assert "--add" in refused.stderr
+    assert len(stored(out)) == 16
+    added = run("--out", str(out), "--add")
+    assert added.exit_code == 0
+    assert "16 of them stored before" in added.stderr
+    assert len(about(out)["plans"]) == 2
+    assert run("--limit", "2", "--out", str(out)).exit_code == 0  # a plan that it holds goes on
+    assert "2 plans were run into this folder" in (out / "report.html").read_text("utf-8")
+    assert run("--half", "dev", "--out", str(out), "--add").exit_code == 0
+    assert about(out)["halves"] == {"nq": "all"}
+
+
+@pytest.mark.usefixtures("data")
+def test_answers_to_another_prompt_are_rows_of_their_own(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    assert run("--reader", "scripted:Ann1", "--prompt", "short", "--out", str(out)).exit_code == 0
+    assert run("--reader", "scripted:Ann1", "--prompt", "long", "--out", str(out), "--add").exit_code == 0
+    facts = json.loads((out / "report.json").read_text("utf-8"))["tasks"]["nq"]
+    assert list(facts["systems"]) == [
+        f"{system} > scripted:Ann1, prompt {prompt}"
+        for prompt in ("short", "long")
+        for system in ("text_cut", "clean_cut:lean")
+    ]
+    assert (
+        facts["rows"]["clean_cut:lean > scripted:Ann1, prompt long"]["base"] == "text_cut > scripted:Ann1, prompt long"
+    )
+
+
+@pytest.mark.usefixtures("data")
+def test_a_reader_that_fails_is_exit_code_3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Dying:
+        name, real, calls = "dying", True, 0
+
+        def read(self, question: Question, evidence: str) -> Reading:
+            self.calls += 1
+            if self.calls == 3:
+                raise ReaderFailed("dying: the server is gone")
+            return Reading("Ann")
+
+    monkeypatch.setattr(readers, "make", lambda spec, prompt="": Dying())
+    out = tmp_path / "run"
+    result = run("--reader", "dying", "--out", str(out))
+    assert result.exit_code == 3
+    line = result.stderr.splitlines()[-1]
+    assert (
+        line
+        == f"prunus eval: dying: the server is gone; what was measured is kept in {out}: run the same command again to go on"
+    )
+    assert len(stored(out)) == 2
+    assert about(out)["starts"][-1]["end"].startswith("failed: dying: the server is gone")
+
+
+@pytest.mark.usefixtures("data")
+def test_rows_are_the_outcomes_line_by_line(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    result = run("--rows", str(rows), "--quiet", "--reader", "scripted:Ann1")
+    assert (result.exit_code, result.stderr) == (0, "")
+    found = [json.loads(line) for line in rows.read_text("utf-8").splitlines()]
+    assert len(found) == 48
+    assert found[0]["reading"]["text"] == "Ann1" and found[0]["caveat"] == "scripted"
+    assert "text_cut > scripted:Ann1 (scripted)" in result.stdout
+    assert run("--rows", str(tmp_path / "gone" / "rows.jsonl")).exit_code == 2
+
+
+@pytest.mark.usefixtures("data")
+def test_json_prints_json_alone() -> None:
+    result = run("--json")
+    assert result.stderr == ""
+    assert json.loads(result.stdout)["nq"]["questions"] == 12
+
+
+@pytest.mark.parametrize("arguments", [(), ("--task", "nq", "--suite", "offline")])
+def test_either_tasks_or_a_suite_must_be_named(arguments: Sequence[str]) -> None:
+    result = CliRunner().invoke(main, ["run", *arguments])
+    assert result.exit_code == 2
+    assert "--suite" in result.stderr
+
+
+def test_a_suite_runs_its_studies_into_folders_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[str, Path | None, int | None]] = []
+
+    def study(name: str) -> Study:
+        return Study(name, name, run=lambda choice, folder, tell: seen.append((name, folder, choice.limit)) or [])  # type: ignore[func-returns-value]
+
+    monkeypatch.setattr(suites, "suites", lambda: {"two": (study("a:1"), study("b:2"))})
+    result = CliRunner().invoke(main, ["run", "--suite", "two", "--limit", "3", "--out", str(tmp_path)])
+    assert result.exit_code == 0
+    assert seen == [("a:1", tmp_path, 3), ("b:2", tmp_path, 3)]
+    assert [json.loads(line)["study"] for line in result.stdout.splitlines() if line.startswith("{")] == ["a:1", "b:2"]
+    unknown = CliRunner().invoke(main, ["run", "--suite", "none"])
+    assert unknown.exit_code == 2 and "the suites are: two" in unknown.stderr
+    refused = CliRunner().invoke(main, ["run", "--suite", "two", "--systems", systems.DEFAULT])
+    assert refused.exit_code == 2 and "--systems is for --task" in refused.stderr
+
+
+@pytest.mark.parametrize("budgets", ["0", "512,-1", "many", "", "512,,1024", "1.5"])
+def test_budgets_are_whole_numbers_above_0(budgets: str) -> None:
+    result = CliRunner().invoke(main, ["run", "--task", "nq", "--budgets", budgets])
+    assert result.exit_code == 2
+    assert "--budgets must be whole numbers above 0" in " ".join(result.stderr.split())
+
+
+def test_progress_tells_rate_and_time_left_of_what_is_measured_now() -> None:
+    state = harness.Progress("nq", 2, 3, pages=30, total=120, outcomes=700, reused=100)
+    assert line(state, 60, 600) == (
+        "nq (2 of 3): 30 of 120 pages, 700 outcomes, 100 of them stored before, 10.0 a second, 3 min 00 s left"
+    )
+    assert [duration(seconds) for seconds in (4.6, 59.6, 3700)] == ["5 s", "1 min 00 s", "1 h 01 min"]
+
+
+def test_progress_on_a_terminal_is_written_over(capsys: pytest.CaptureFixture[str]) -> None:
+    for terminal in (True, False):
+        shown = Progress(terminal)
+        for pages in (0, 1, 2):
+            shown(harness.Progress("nq", 1, 1, pages=pages, total=2, outcomes=pages))
+    err = capsys.readouterr().err
+    assert err.startswith("\rnq: 0 of 2 pages")
+    assert err.count("\r") == 2 and err.count("2 of 2 pages") == 2

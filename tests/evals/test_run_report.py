@@ -1,0 +1,271 @@
+"""The report of a run: one page that loads nothing, shows hostile text as text, and has the numbers of its JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from prunus_evals import provenance
+from prunus_evals.cli import main
+from prunus_evals.errors import EvalError
+from prunus_evals.records import Document, LeftOut, Outcome, Question, Reading, Stage
+from prunus_evals.report import files, numbers, summary, svg, table
+from prunus_evals.report.cases import worst
+from prunus_evals.report.markdown import markdown
+from prunus_evals.report.plots import plots
+from prunus_evals.split import half
+from prunus_evals.store import Store
+
+EVIL = (
+    '<script>alert(1)</script><img src="http://evil.example/x" onerror=alert(2)></pre></details></main>'
+    "<style>@import 'http://evil.example'</style>\u202eexe.gnp\x00\ud800 \"' & <svg onload=alert(3)>"
+)
+"""What a hostile page may hold."""
+
+BASE = "prunus:hybrid:html"
+SYSTEMS = (BASE, "cut:64", "cut:128", "cut:256", f"odd|{EVIL}")
+DEV = [f"page-{number}" for number in range(60) if half(f"page-{number}") == "dev"][:12]
+
+
+def outcomes() -> Iterator[tuple[Question, Outcome]]:
+    """Yield outcomes of every kind: with readers, stages, labels, missing scores and hostile text."""
+    for number, page in enumerate(DEV):
+        asked = Question(
+            id=f"q{number}", task="needle", page=page, question=f"Where is {EVIL}?", answers=("Zürich",),
+            documents=(Document("d", f"<p>{EVIL} <p>It is in Zürich. {'hay ' * 300}", title=EVIL, url="javascript:alert(4)"),),
+            labels={"length": str(1024 * (1 + number % 3)), "depth": str(50 * (number % 2)), "kind": EVIL if number % 2 else "base"},
+        )  # fmt: skip
+        for place, system in enumerate(SYSTEMS):
+            for budget in (512, 1024):
+                for reader in ("none", "scripted:x"):
+                    scores = {"answer": float((number + place) % 3 > 0 or (budget > 512 and number % 4 > 0))}
+                    if number:
+                        scores["gold_share"] = (number * 7 + place) % 11 / 10
+                    yield asked, Outcome(
+                        "needle", system, page, asked.id, budget, scores, budget - place, 0.25 * (place + 1), 0.5,
+                        reader=reader, reading=Reading(EVIL, 600, 7, 1.5) if reader != "none" else None,
+                        stages=(Stage("prune", 4000, budget, 0.125, 0.5),), labels=asked.labels,
+                        caveat="scripted" if reader != "none" else "",
+                    )  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The folder of a run."""
+    store = Store(tmp_path / "run")
+    plan = {"tasks": ("needle",), "systems": SYSTEMS, "limit": None}
+    with provenance.noted(store, plan, {"needle": "dev"}):
+        provenance.note_left_out(
+            store, "needle", [LeftOut("p", str(number), "its answer is hidden") for number in range(3)]
+        )
+        evidence = store.keep_text(EVIL * 3)
+        for number, (question, outcome) in enumerate(outcomes()):
+            store.keep_question(question)
+            store.keep(str(number), replace(outcome, evidence=evidence))
+    store.close()
+    return tmp_path / "run"
+
+
+class Page(HTMLParser):
+    """Gathers the tags, attributes and text of a page, with the text of each table cell."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: list[tuple[str, str]] = []
+        self.parts: list[str] = []
+        self.feed(text)
+        self.text = "".join(self.parts)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("th", "td"):
+            self.parts.append("\n")
+
+    def handle_data(self, data: str) -> None:
+        self.parts.append(data)
+
+
+def test_the_page_runs_and_loads_nothing_whatever_a_page_says(folder: Path) -> None:
+    place, _ = files.write(folder)
+    text = place.read_text("utf-8")
+    page = Page(text)
+    assert not page.tags & {"script", "img", "iframe", "object", "embed", "link", "base", "form", "video", "audio"}
+    for name, value in page.attributes:
+        assert not name.startswith("on"), (name, value)
+        assert name not in ("src", "srcdoc", "style", "action", "data")
+        assert name != "href" or value.startswith("#")
+    assert "default-src 'none'" in text
+    assert text.count("<style>") == 1 and "@import" not in re.search(r"<style>(.*?)</style>", text, re.DOTALL)[1]  # type: ignore[index]
+    assert "url(" not in text.split("</style>")[0]
+    assert "\u202e" not in text and "\x00" not in text
+    assert "<script>alert(1)</script>" in page.text  # shown as text
+
+
+def test_the_page_shows_question_gold_evidence_answer_and_the_place_in_the_page(folder: Path) -> None:
+    page = Page(files.write(folder)[0].read_text("utf-8"))
+    for shown in (
+        "Worst cases",
+        "Zürich",
+        "It is in Zürich",
+        "answer (scripted)",
+        "javascript:alert(4)",
+        "1,024 tokens",
+    ):
+        assert shown in page.text
+    assert "needle, dev half: 12 questions, 12 pages, 3 left out" in page.text
+    assert "3 because its answer is hidden" in page.text
+    assert "no model answered" in page.text
+
+
+def test_worst_cases_of_the_report_half_stay_hidden(folder: Path) -> None:
+    store = Store(folder)
+    store.note({"halves": {"needle": "report"}})
+    store.close()
+    assert "Zürich" not in files.write(folder)[0].read_text("utf-8")
+    assert "Zürich" in files.write(folder, cases=True)[0].read_text("utf-8")
+    assert "Zürich" not in files.write(folder, cases=False)[0].read_text("utf-8")
+
+
+def test_numbers_of_the_page_are_those_of_the_json(folder: Path) -> None:
+    place, facts = files.write(folder)
+    assert json.loads((folder / "report.json").read_text("utf-8")) == json.loads(json.dumps(facts))
+    tables = re.findall(r"<caption>(.*?)</table>", place.read_text("utf-8"), re.DOTALL)
+    content = facts["tasks"]["needle"]
+    for number, metric in enumerate(("answer", "gold_share")):
+        shown = Page(tables[number]).text
+        rows = list(content["systems"])
+        assert len(rows) == 10
+        wanted = [
+            f"{cell[metric][0]:.3f}[{cell[metric][1]:.3f} {cell[metric][2]:.3f}]"
+            for row in rows
+            for cell in content["systems"][row].values()
+        ]
+        found = re.findall(r"(?<![\d+-])(\d\.\d{3}\[\d\.\d{3} \d\.\d{3}\])", shown)
+        assert found == wanted
+        minus = [
+            cell["differences"][metric]
+            for row in rows
+            for cell in content["systems"][row].values()
+            if "differences" in cell
+        ]
+        assert re.findall(r"Δ ([+-]\d\.\d{3})", shown) == [f"{value[0]:+.3f}" for value in minus]
+    assert "11 of 12 questions" in Page(tables[1]).text  # the first question has no gold share
+
+
+def test_every_number_is_the_plain_mean(folder: Path) -> None:
+    found = [outcome for _, outcome in outcomes()]
+    content = summary(found, "dev", BASE)["needle"]
+    for row, cells in content["systems"].items():
+        for budget, cell in cells.items():
+            own = [o for o in found if numbers.row_of(o) == row and str(o.budget) == budget]
+            assert cell["answer"][0] == round(sum(o.scores["answer"] for o in own) / len(own), 4)
+            assert cell["tokens"] == round(sum(o.tokens for o in own) / len(own), 4)
+            assert cell["questions"] == {"all": 12, "answer": 12, "gold_share": 11}
+            base = [o for o in found if o.system == BASE and o.reader == own[0].reader and o.budget == own[0].budget]
+            if own[0].system != BASE:
+                assert cell["differences"]["answer"][0] == pytest.approx(
+                    sum(a.scores["answer"] - b.scores["answer"] for a, b in zip(base, own, strict=True)) / 12, abs=1e-4
+                )
+    group = content["groups"]["length"]["1024"][BASE]["512"]
+    own = [o for o in found if o.labels["length"] == "1024" and numbers.row_of(o) == BASE and o.budget == 512]
+    assert (group["questions"], group["answer"][0]) == (4, round(sum(o.scores["answer"] for o in own) / 4, 4))
+
+
+def test_rows_are_compared_with_the_default_of_the_same_reader() -> None:
+    rows = summary([outcome for _, outcome in outcomes()], "dev", BASE)["needle"]["rows"]
+    assert rows["cut:64"]["base"] == BASE
+    assert rows["cut:64 > scripted:x"]["base"] == f"{BASE} > scripted:x"
+    assert rows["cut:64 > scripted:x"]["caveat"] == "scripted"
+
+
+def test_scripted_readers_are_labelled_in_every_table(folder: Path) -> None:
+    _, facts = files.write(folder)
+    text = table(facts["tasks"])
+    rows = [line for line in [*text.splitlines(), *markdown(facts["tasks"]).splitlines()] if "scripted:x" in line]
+    rows = [row for row in rows if not row.startswith("and after")]
+    assert len(rows) > 20
+    assert all("(scripted)" in row for row in rows)
+
+
+def test_every_plot_is_drawn(folder: Path) -> None:
+    content = files.write(folder)[1]["tasks"]["needle"]
+    captions = [re.search("<figcaption>(.*?)</figcaption>", figure)[1] for figure in plots(content)]  # type: ignore[index]
+    assert captions[:4] == ["answer survives", "share of the gold table&#x27;s words that survives",
+                            "answer survives by the number N of cut:N", "answer survives by the number N of cut:N &gt; scripted:x"]  # fmt: skip
+    assert captions[4] == "answer survives: cost against quality"
+    assert captions[5:][0] == f"answer survives: {BASE}, budget 1024"
+    assert len(captions) == 5 + 10
+
+
+def test_a_point_stands_where_its_value_is() -> None:
+    figure = svg.lines(
+        "t", [svg.Series("s", [svg.Point(100, 0.0), svg.Point(1000, 0.5), svg.Point(10000, 1.0)])], "x", "y"
+    )
+    points = [tuple(map(float, pair.split(","))) for pair in re.search('points="(.*?)"', figure)[1].split()]  # type: ignore[index]
+    (x1, y1), (x2, y2), (x3, y3) = points
+    assert x2 - x1 == pytest.approx(x3 - x2, abs=0.2)  # logarithmic
+    assert y1 - y2 == pytest.approx(y2 - y3, abs=0.2)
+    assert (y1, y3) == (svg.HEIGHT - svg.BOTTOM, svg.TOP)
+
+
+def test_the_report_is_written_again_by_its_command(folder: Path) -> None:
+    result = CliRunner().invoke(main, ["report", str(folder)])
+    assert (result.exit_code, result.output.strip()) == (0, str(folder / "report.html"))
+    assert "| cut:64 |" in CliRunner().invoke(main, ["report", str(folder), "--markdown"]).output
+    assert json.loads(CliRunner().invoke(main, ["report", str(folder), "--json"]).output)["form"] == 1
+
+
+def test_a_folder_without_a_run_gets_no_report(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["report", str(tmp_path / "none")])
+    assert result.exit_code == 2
+    assert "is not the folder of a run" in result.output
+    assert not (tmp_path / "none").exists()
+    Store(tmp_path / "empty").close()
+    with pytest.raises(EvalError, match="nothing was measured"):
+        files.write(tmp_path / "empty")
+
+
+def test_a_report_says_what_a_reader_must_know_first(folder: Path) -> None:
+    starts = [
+        {"code": "a", "end": "finished", "versions": {"numpy": "1"}},
+        {"code": "b", "end": "killed", "versions": {"numpy": "2"}},
+    ]
+    content = summary([outcome for _, outcome in outcomes()][:-1], "dev", BASE)
+    said = " ".join(files.warnings({"starts": starts, "plans": [{}, {}]}, {"needle": content["needle"]}))
+    for word in ("scripted", "killed", "2 plans", "numpy: 1 there, 2 here", "not every row has every question"):
+        assert word in said
+
+
+def test_a_case_is_the_worse_the_larger_the_budget_at_which_it_fails(tmp_path: Path) -> None:
+    fails = {
+        "at all": (512, 1024),
+        "at the small one": (512,),
+        "at all, where another does not": (512, 1024),
+        "never": (),
+    }
+    found = []
+    for question, budgets in fails.items():
+        for system in (BASE, "other"):
+            for budget in (512, 1024):
+                good = budget not in budgets or (system == "other" and "another" in question)
+                found.append(Outcome("nq", system, question, question, budget, {"answer": float(good)}, 1, 0.1))
+    store = Store(tmp_path)
+    cells = numbers.cells_of(found)
+    shown = worst("nq", summary(found, "dev", BASE)["nq"], cells, store)
+    store.close()
+    assert [(case.outcome.question, case.outcome.budget) for case in shown] == [
+        ("at all, where another does not", 1024),
+        ("at all", 1024),
+        ("at the small one", 512),
+    ]
