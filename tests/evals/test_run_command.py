@@ -17,13 +17,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from prunus_evals import harness, readers, suites, systems
+from prunus_evals import harness, readers
 from prunus_evals.cli import main
 from prunus_evals.errors import ReaderFailed
 from prunus_evals.progress import Progress, duration, line
 from prunus_evals.records import Question, Reading
 from prunus_evals.store import Store
-from prunus_evals.studies import Study
 
 RUN = ("run", "--task", "nq", "--half", "all", "--systems", "text_cut,clean_cut:lean", "--budgets", "20,40")
 PAGES = 6
@@ -235,23 +234,6 @@ def test_either_tasks_or_a_suite_must_be_named(arguments: Sequence[str]) -> None
     result = CliRunner().invoke(main, ["run", *arguments])
     assert result.exit_code == 2
     assert "--suite" in result.stderr
-
-
-def test_a_suite_runs_its_studies_into_folders_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[tuple[str, Path | None, int | None]] = []
-
-    def study(name: str) -> Study:
-        return Study(name, name, run=lambda choice, folder, tell: seen.append((name, folder, choice.limit)) or [])  # type: ignore[func-returns-value]
-
-    monkeypatch.setattr(suites, "suites", lambda: {"two": (study("a:1"), study("b:2"))})
-    result = CliRunner().invoke(main, ["run", "--suite", "two", "--limit", "3", "--out", str(tmp_path)])
-    assert result.exit_code == 0
-    assert seen == [("a:1", tmp_path, 3), ("b:2", tmp_path, 3)]
-    assert [json.loads(line)["study"] for line in result.stdout.splitlines() if line.startswith("{")] == ["a:1", "b:2"]
-    unknown = CliRunner().invoke(main, ["run", "--suite", "none"])
-    assert unknown.exit_code == 2 and "the suites are: two" in unknown.stderr
-    refused = CliRunner().invoke(main, ["run", "--suite", "two", "--systems", systems.DEFAULT])
-    assert refused.exit_code == 2 and "--systems is for --task" in refused.stderr
 
 
 @pytest.mark.parametrize("budgets", ["0", "512,-1", "many", "", "512,,1024", "1.5"])
