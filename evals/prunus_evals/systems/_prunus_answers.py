@@ -93,11 +93,11 @@ class _Answering:
 
     def ask(self, question: str, budget: int) -> Reply:
         if self._pages is None:
-            return Reply("", "text")
+            return Reply("", "text", quotes=())
         try:
             answer = prunus.ask(question, self._pages, budget=budget, options=self._options)
         except (prunus.NothingFound, prunus.BadBudget) as error:
-            return Reply("", "text", facts={"nothing": str(error)})
+            return Reply("", "text", quotes=(), facts={"nothing": str(error)})
         except OutsideFailed as error:
             raise ReaderFailed(f"{self._name}: {error}") from error
         quotes = tuple(citation.quote for citation in answer.citations)
