@@ -14,7 +14,10 @@ from prunus_evals.errors import EvalError, UnknownName
 from prunus_evals.metrics.spans import span_recall
 from prunus_evals.records import About, Document, Outcome, Output, Question, Reply, Span
 from prunus_evals.studies import Choice, Study, Table, _raptor_published, raptor, raptor_trees
-from prunus_evals.studies._trees import Cost, Forest, Recipe, TreeSystem
+from prunus_evals.systems import _trees, tree
+from prunus_evals.systems._trees import Cost, Recipe, grown
+from prunus_evals.systems._variants import read
+from prunus_evals.tokens import llama2
 
 WORDS = "harbour bridge river castle market garden winter school letter doctor engine island".split()
 TEXT = "\n\n".join(
@@ -122,13 +125,14 @@ def test_without_a_reader_stand_ins_show_recall_at_each_budget(name: str, tmp_pa
 
 @pytest.mark.usefixtures("town")
 def test_a_tree_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    forest = Forest(tmp_path, Recipe())
-    first = forest.tree([DOCUMENT])
+    first = grown([DOCUMENT], Recipe(), llama2(), tmp_path)
+    assert first is not None
     assert first.cost.tokens > 1000
     assert first.cost.read >= first.cost.tokens
     assert first.cost.written > 0
-    monkeypatch.setattr(Forest, "_make_summarizer", lambda self: None)
-    again = Forest(tmp_path, Recipe()).tree([DOCUMENT])
+    monkeypatch.setattr(_trees, "Builder", None)
+    again = grown([DOCUMENT], Recipe(), llama2(), tmp_path)
+    assert again is not None and again is not first
     assert again.cost == first.cost
     assert sum(layer["nodes"] for layer in again.layers()) == len(again.index.store.view().ids)
 
@@ -151,8 +155,10 @@ def test_layers_of_retrieved_nodes_add_up(tmp_path: Path) -> None:
 
 
 def test_the_layer_study_retrieves_from_the_layers_of_its_cell() -> None:
-    found = raptor.layer_retrievals(2)
-    assert {cell: own.layers for cell, own in found.items()} == {
+    found = {}
+    for cell, system in raptor.layer_systems(2).items():
+        found[cell] = tree.layers_of(read("tree", system, tree.OPTIONS).options, 3)
+    assert found == {
         (1, 0): (0,),
         (1, 1): (1,),
         (2, 1): (0, 1),
@@ -165,7 +171,9 @@ def test_the_layer_study_retrieves_from_the_layers_of_its_cell() -> None:
 @pytest.mark.usefixtures("town")
 def test_the_layer_study_has_a_table_for_each_height_and_story(tmp_path: Path) -> None:
     tables = studies.run(studies.named("raptor:8"), STAND_INS, tmp_path)
-    height = max(layer["layer"] for layer in Forest(tmp_path / "trees", Recipe()).tree([DOCUMENT]).layers())
+    town = grown([DOCUMENT], Recipe(), llama2(), tmp_path / "trees")
+    assert town is not None
+    height = town.height
     assert tables[0].columns[0] == "Layer 0 (Leaf Nodes)"
     assert len(tables[0].columns) == height + 1 == len(tables[0].rows)
     assert tables[1].title.endswith("the document town")
@@ -194,7 +202,9 @@ def test_compression_and_cost_are_measured_without_a_model(tmp_path: Path) -> No
     assert table.columns == _raptor_published.TABLE_10.columns
     tables = studies.run(studies.named("raptor:figure-5"), STAND_INS, tmp_path)
     assert "estimates" in " ".join(tables[0].notes)
-    assert ours(tables[2])["qmsum:specific 1"][0] == Forest(tmp_path / "trees", Recipe()).tree([DOCUMENT]).cost.tokens
+    town = grown([DOCUMENT], Recipe(), llama2(), tmp_path / "trees")
+    assert town is not None
+    assert ours(tables[2])["qmsum:specific 1"][0] == town.cost.tokens
 
 
 def test_a_line_fits_costs_that_grow_linearly() -> None:
@@ -253,11 +263,11 @@ def test_wrong_choices_are_one_clear_line(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("town")
 def test_summaries_of_a_scripted_model_are_labelled(tmp_path: Path) -> None:
-    recipe = Recipe(summarizer="scripted:A town by the sea.")
-    system = TreeSystem(Forest(tmp_path, recipe), layers=(1,))
-    assert system.caveat == "scripted"
+    spec = "scripted:A town by the sea."
+    system = tree.make(llama2(), f"ward@llm={spec}@start=1@count=1", tmp_path)
+    assert getattr(system, "caveat", "") == "scripted"
     assert system.prepare([DOCUMENT]).ask("What stands there?", 200).text.startswith("A town by the sea.")
-    lines = raptor.notes(replace(STAND_INS, options={"summarizer": recipe.summarizer}))
+    lines = raptor.notes(replace(STAND_INS, options={"summarizer": spec}))
     assert any("no model answered" in line for line in lines)
 
 

@@ -1,8 +1,9 @@
 """RAPTOR (Sarthi and others, ICLR 2024): the tables that measure answers, and retrieval from trees.
 
-Systems retrieve from trees that :mod:`._trees` builds. With a reader, the tables show the paper's metrics of answers.
-On stand-ins they show the recall of the gold evidence, too, which needs no model. That recall judges the retrieval and
-hardly the tree: random groups reach the same (:mod:`prunus_evals.trees`).
+Rows are systems by name (:mod:`prunus_evals.systems.tree`) whose trees are kept in the folder of the run. With a reader,
+the tables show the paper's metrics of answers. On stand-ins they show the recall of the gold evidence, too, which needs
+no model. That recall judges the retrieval and hardly the tree: random groups reach the same
+(:mod:`prunus_evals.trees`).
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from prunus_evals import harness, metrics, readers, studies, tasks
+from prunus_evals import harness, metrics, readers, studies, systems, tasks
 from prunus_evals.records import Outcome, System
 from prunus_evals.stats import mean
 from prunus_evals.studies import Choice, Number, Row, Study, Table, _raptor_published
-from prunus_evals.studies._baselines import TitleAbstract
 from prunus_evals.studies._raptor_published import Published
-from prunus_evals.studies._trees import EXTRACTIVE, Forest, Ranker, Recipe, TreeSystem, Way
-from prunus_evals.tokens import llama2
+from prunus_evals.systems import tree as trees
+from prunus_evals.systems._trees import Recipe
+from prunus_evals.tokens import Counter, llama2
 
 BUDGET = 2000
 """Tokens of evidence in the paper; for UnifiedQA 400."""
@@ -29,6 +30,7 @@ STAND_INS = ("qmsum:specific", "xquad:de")
 EVIDENCE = "span_recall"
 OF_EVIDENCE = {"xquad:de": ("answer survives", "answer")}
 """Titles and metrics of evidence of the stand-ins whose metric is not the recall of the gold evidence."""
+EXTRACTIVE = "extractive"
 EVERYTHING = 100_000
 """A budget that holds what a traversal without a limit chooses."""
 TOP_LAYER = 3
@@ -45,35 +47,26 @@ OPTIONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Retrieval:
-    """How a row retrieves.
-
-    :param tree: the tree, where it is not the one that the user chose.
-    :param dpr: retrieve with DPR, and build the tree from its vectors.
-    :param abstract: keep the title and the abstract, whatever the question, instead of retrieving.
-    """
-
-    way: Way = "collapsed"
-    ranker: Ranker = "dense"
-    layers: tuple[int, ...] = ()
-    top: int = 0
-    tree: str = ""
-    dpr: bool = False
-    abstract: bool = False
+BEST_NODES = "tree:{tree}@embedder={dense}{llm}"
+BEST_CHUNKS = "tree:{tree}@embedder={dense}@way=flat"
+BM25_NODES = "tree:{tree}@embedder={dense}{llm}@ranker=bm25"
+BM25_CHUNKS = "tree:{tree}@embedder={dense}@way=flat@ranker=bm25"
+DPR_NODES = "tree:{tree}@embedder={dpr}{llm}"
+DPR_CHUNKS = "tree:{tree}@embedder={dpr}@way=flat"
+"""Systems; ``{tree}``, ``{dense}``, ``{dpr}`` and ``{llm}`` stand for what the user chose."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
     """What a study measures.
 
-    :param rows: labels of rows, and how each retrieves; ``{dense}`` and ``{tree}`` stand for what the user chose.
+    :param rows: labels of rows, and the system of each; ``{dense}`` and ``{tree}`` stand for what the user chose.
     :param columns: titles of the paper's columns, with the task and the metric of each.
     :param published: the paper's numbers.
     :param by_reader: whether the paper has a column for each reader.
     """
 
-    rows: tuple[tuple[str, Retrieval], ...]
+    rows: tuple[tuple[str, str], ...]
     columns: tuple[tuple[str, str, str], ...]
     published: Published
     budget: int = BUDGET
@@ -81,20 +74,16 @@ class Frame:
 
 
 WITH_AND_WITHOUT = (
-    ("{dense} with {tree} tree", Retrieval()),
-    ("{dense} without tree", Retrieval("flat")),
-    ("BM25 with {tree} tree", Retrieval(ranker="bm25")),
-    ("BM25 without tree", Retrieval("flat", "bm25")),
-    ("DPR with {tree} tree", Retrieval(dpr=True)),
-    ("DPR without tree", Retrieval("flat", dpr=True)),
+    ("{dense} with {tree} tree", BEST_NODES),
+    ("{dense} without tree", BEST_CHUNKS),
+    ("BM25 with {tree} tree", BM25_NODES),
+    ("BM25 without tree", BM25_CHUNKS),
+    ("DPR with {tree} tree", DPR_NODES),
+    ("DPR without tree", DPR_CHUNKS),
 )
-RETRIEVERS = (
-    ("{dense} with {tree} tree", Retrieval()),
-    ("BM25", Retrieval("flat", "bm25")),
-    ("DPR", Retrieval("flat", dpr=True)),
-)
-BEGINNING = ("Title + Abstract", Retrieval(abstract=True))
-BEST = (("{dense} with {tree} tree", Retrieval()),)
+RETRIEVERS = (("{dense} with {tree} tree", BEST_NODES), ("BM25", BM25_CHUNKS), ("DPR", DPR_CHUNKS))
+BEGINNING = ("Title + Abstract", "results:title_abstract")
+BEST = (("{dense} with {tree} tree", BEST_NODES),)
 NARRATIVE = (
     ("ROUGE-L", "narrativeqa:test", "rouge_l_stem"),
     ("BLEU-1", "narrativeqa:test", "bleu1"),
@@ -116,7 +105,7 @@ FRAMES = {
     "4": Frame(RETRIEVERS, (("Acc.", "quality:dev", "accuracy"),), _raptor_published.TABLE_4, by_reader=True),
     "5": Frame(BEST, (QASPER,), _raptor_published.TABLE_5),
     "6": Frame(
-        (*BEST, ("Summaries of the top layer only, {tree} tree", Retrieval("roots"))),
+        (*BEST, ("Summaries of the top layer only, {tree} tree", f"{BEST_NODES}@way=root")),
         NARRATIVE,
         _raptor_published.TABLE_6,
         BUDGET_UNIFIED,
@@ -128,10 +117,10 @@ FRAMES = {
     ),
     "9": Frame(
         (
-            ("{dense} with {tree} tree", Retrieval()),
-            ("{dense} with contiguous tree", Retrieval(tree="contiguous")),
-            ("{dense} with random tree (control)", Retrieval(tree="random")),
-            ("{dense} without tree", Retrieval("flat")),
+            ("{dense} with {tree} tree", BEST_NODES),
+            ("{dense} with contiguous tree", BEST_NODES.replace("{tree}", "contiguous")),
+            ("{dense} with random tree (control)", BEST_NODES.replace("{tree}", "random")),
+            ("{dense} without tree", BEST_CHUNKS),
         ),
         (QUALITY,),
         _raptor_published.TABLE_9,
@@ -143,45 +132,46 @@ FRAMES = {
 # --- what is run ---------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Running:
-    """A study that runs: what the user chose, and its folder."""
+    """A study that runs: what the user chose, and its folders."""
 
     study: Study
     choice: Choice
     folder: Path | None
     trees: Path
     progress: Callable[[str], None]
-    forests: dict[Recipe, Forest]
+    counter: Counter
 
     @property
     def recipe(self) -> Recipe:
         """The trees that the user chose."""
         return recipe_of(self.choice)
 
-    def system(self, retrieval: Retrieval) -> System | None:
-        """Return the system of a row; None for DPR where no embedder is named for it."""
-        recipe = self.recipe
-        if retrieval.abstract:
-            return TitleAbstract(llama2())
-        if retrieval.dpr:
-            if "dpr" not in self.choice.options:
-                return None
-            recipe = replace(recipe, embedder=self.choice.options["dpr"])
-        recipe = replace(recipe, tree=retrieval.tree or recipe.tree)
-        if recipe not in self.forests:
-            self.forests[recipe] = Forest(self.trees, recipe)
-        return TreeSystem(self.forests[recipe], retrieval.way, retrieval.ranker, retrieval.layers, retrieval.top)
+    def named(self, system: str) -> str:
+        """Return the name of a row's system with what the user chose; '' for DPR where no embedder is named for it."""
+        recipe, dpr = self.recipe, self.choice.options.get("dpr", "")
+        if "{dpr}" in system and not dpr:
+            return ""
+        llm = f"@llm={recipe.llm}" if recipe.llm else ""
+        for place, chosen in {"tree": recipe.tree, "dense": recipe.embedder, "dpr": dpr, "llm": llm}.items():
+            system = system.replace(f"{{{place}}}", chosen)
+        return system
 
-    def measured(self, retrievals: Sequence[Retrieval], budgets: Sequence[int], wanted: Sequence[str]) -> list[Outcome]:
-        """Run retrievals over the tasks of the study.
+    def system(self, name: str) -> System:
+        """Make a system; a tree is kept in the folder of trees."""
+        file, _, variant = name.partition(":")
+        return trees.make(self.counter, variant, self.trees) if file == "tree" else systems.make(name, self.counter)
+
+    def measured(self, wanted_systems: Sequence[str], budgets: Sequence[int], wanted: Sequence[str]) -> list[Outcome]:
+        """Run systems over the tasks of the study; one that is not here is left out.
 
         :param wanted: names of metrics.
         """
-        made = [system for system in map(self.system, retrievals) if system is not None]
+        made = [self.system(name) for name in map(self.named, wanted_systems) if name]
         plan = studies.plan(self.study, self.choice, [system.name for system in made], budgets, metrics=tuple(wanted))
         plan = replace(plan, budgets=tuple(budgets))
-        engines = harness.Engines(llama2(), list(made), {spec: readers.make(spec) for spec in plan.readers})
+        engines = harness.Engines(self.counter, made, {spec: readers.make(spec) for spec in plan.readers})
 
         def tell(state: harness.Progress) -> None:
             self.progress(f"{self.study.name}, {state.task}: {state.pages} pages, {state.outcomes} outcomes")
@@ -190,20 +180,25 @@ class Running:
 
 
 def recipe_of(choice: Choice) -> Recipe:
-    """Return the trees that the user chose."""
+    """Return the trees that the user chose.
+
+    :raises UnknownName: there is no such tree or engine.
+    """
     tree, embedder = ("ward", "static") if choice.stand_ins else ("raptor", "minilm")
     options = choice.options
-    return Recipe(options.get("tree", tree), options.get("embedder", embedder), options.get("summarizer", EXTRACTIVE))
+    summarizer = options.get("summarizer", EXTRACTIVE)
+    llm = "" if summarizer == EXTRACTIVE else summarizer
+    return Recipe(options.get("tree", tree), options.get("embedder", embedder), llm)
 
 
 @contextmanager
 def running(study: Study, choice: Choice, folder: Path | None, progress: Callable[[str], None]) -> Iterator[Running]:
     """Give a study its folder of trees; without a folder of the run, one that is deleted at the end."""
     if folder is not None:
-        yield Running(study, choice, folder, folder / "trees", progress, {})
+        yield Running(study, choice, folder, folder / "trees", progress, llama2())
         return
     with TemporaryDirectory(ignore_cleanup_errors=True) as place:
-        yield Running(study, choice, None, Path(place), progress, {})
+        yield Running(study, choice, None, Path(place), progress, llama2())
 
 
 # --- Tables 1 to 7 and 9 -------------------------------------------------------------------------
@@ -253,17 +248,12 @@ def _run_frame(study: Study, choice: Choice, folder: Path | None, progress: Call
     columns = columns_of(study, choice, frame)
     with running(study, choice, folder, progress) as run:
         outcomes = run.measured(
-            [retrieval for _, retrieval in frame.rows],
+            [system for _, system in frame.rows],
             choice.budgets or (frame.budget,),
             list(dict.fromkeys(column.metric for column in columns)),
         )
-        names = {label: system.name if system else "" for label, system in _labelled(run, frame.rows)}
+        names = {label_of(label, run.recipe): run.named(system) for label, system in frame.rows}
     return framed(study, choice, frame, columns, names, outcomes)
-
-
-def _labelled(run: Running, rows: Sequence[tuple[str, Retrieval]]) -> Iterator[tuple[str, System | None]]:
-    for label, retrieval in rows:
-        yield label_of(label, run.recipe), run.system(retrieval)
 
 
 def label_of(label: str, recipe: Recipe) -> str:
@@ -345,10 +335,10 @@ RECALL = (
 # --- the layer study: Tables 8 and 14 to 17 ------------------------------------------------------
 
 
-def layer_retrievals(top: int = TOP_LAYER) -> dict[tuple[int, int], Retrieval]:
-    """Return the retrievals of the layer study by number of layers and start layer (the highest)."""
+def layer_systems(top: int = TOP_LAYER) -> dict[tuple[int, int], str]:
+    """Return the systems of the layer study by number of layers and start layer (the highest)."""
     return {
-        (count, start): Retrieval(layers=tuple(range(start - count + 1, start + 1)))
+        (count, start): f"{BEST_NODES}@start={start}@count={count}"
         for start in range(top + 1)
         for count in range(1, start + 2)
     }
@@ -360,9 +350,9 @@ def _run_layers(study: Study, choice: Choice, folder: Path | None, progress: Cal
     metric = EVIDENCE if reader == harness.NO_READER else _answer_metric(task)
     budget = (choice.budgets or (BUDGET,))[0]
     with running(study, replace(choice, readers=choice.readers[:1]), folder, progress) as run:
-        cells = layer_retrievals()
+        cells = layer_systems()
         outcomes = run.measured(list(cells.values()), (budget,), (metric,))
-        names = {cell: system.name for cell, retrieval in cells.items() if (system := run.system(retrieval))}
+        names = {cell: run.named(system) for cell, system in cells.items()}
     said = (*studies.notes(study, choice, outcomes), *notes(choice), f"{_titled(metric)}, %, {budget} tokens.")
     said += (RECALL,) if metric == EVIDENCE else ()
     return layer_tables(names, outcomes, metric, said)
@@ -423,7 +413,7 @@ def _layer_table(
 
 # --- where retrieved nodes come from: Tables 18 to 21, Figure 7 ----------------------------------
 
-RANKERS = {"DPR": Retrieval(dpr=True), "SBERT": Retrieval(), "BM25": Retrieval(ranker="bm25")}
+RANKERS = {"DPR": DPR_NODES, "SBERT": BEST_NODES, "BM25": BM25_NODES}
 SETS = {"NarrativeQA": "narrativeqa:test", "Quality": "quality", "Qasper": "qasper"}
 
 
@@ -432,7 +422,7 @@ def _run_sources(study: Study, choice: Choice, folder: Path | None, progress: Ca
     budget = (choice.budgets or (BUDGET,))[0]
     with running(study, silent, folder, progress) as run:
         outcomes = run.measured(list(RANKERS.values()), (budget,), (EVIDENCE,))
-        names = {ranker: system.name if (system := run.system(way)) else "" for ranker, way in RANKERS.items()}
+        names = {ranker: run.named(system) for ranker, system in RANKERS.items()}
     said = (*studies.notes(study, silent, outcomes), *notes(silent, "" in names.values()), f"{budget} tokens.")
     return source_tables(study.tasks(choice), names, outcomes, said)
 
@@ -492,12 +482,11 @@ def _run_ways(study: Study, choice: Choice, folder: Path | None, progress: Calla
     metric = EVIDENCE if reader == harness.NO_READER else _answer_metric(task)
     lengths = choice.budgets or LENGTHS
     with running(study, replace(choice, readers=choice.readers[:1]), folder, progress) as run:
-        falls = {top: Retrieval("traversal", top=top) for top in TOPS}
+        falls = {top: f"{BEST_NODES}@way=traversal@top={top}" for top in TOPS}
         outcomes = run.measured(list(falls.values()), (EVERYTHING,), (metric,))
-        outcomes += run.measured([Retrieval()], lengths, (metric,))
-        found = {f"Tree traversal, top-{top}": (run.system(way), EVERYTHING) for top, way in falls.items()}
-        found |= {f"Collapsed tree, {length} tokens": (run.system(Retrieval()), length) for length in lengths}
-        fields = {label: (system.name, budget) for label, (system, budget) in found.items() if system}
+        outcomes += run.measured([BEST_NODES], lengths, (metric,))
+        fields = {f"Tree traversal, top-{top}": (run.named(way), EVERYTHING) for top, way in falls.items()}
+        fields |= {f"Collapsed tree, {length} tokens": (run.named(BEST_NODES), length) for length in lengths}
     said = (*studies.notes(study, choice, outcomes), *notes(choice))
     said += (RECALL,) if metric == EVIDENCE else ()
     said += ("The paper prints Figure 3 without numbers: collapsed trees were best, at 2,000 tokens.",)

@@ -19,9 +19,8 @@ from prunus_evals import prompts, readers, stats, tasks
 from prunus_evals.errors import EvalError
 from prunus_evals.records import Document
 from prunus_evals.studies import Choice, Number, Row, Study, Table, _raptor_published
-from prunus_evals.studies._trees import EXTRACTIVE, Built, Cost, Forest
-from prunus_evals.studies.raptor import OPTIONS, SETS, beside, notes, recipe_of, running
-from prunus_evals.tokens import llama2
+from prunus_evals.studies.raptor import OPTIONS, SETS, Running, beside, notes, recipe_of, running
+from prunus_evals.systems._trees import Cost, Grown, grown
 
 STAND_INS = ("squality:text", "qmsum:specific", "xquad:de")
 TREE_OPTIONS = {name: line for name, line in OPTIONS.items() if name != "dpr"}
@@ -29,17 +28,18 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Grown:
+class PageTree:
     """A tree of a task's page."""
 
     task: str
     page: str
     documents: Sequence[Document]
-    built: Built
+    grown: Grown
 
 
-def grown(study: Study, choice: Choice, forest: Forest, progress: Tell) -> Iterator[Grown]:
+def page_trees(run: Running) -> Iterator[PageTree]:
     """Build the trees of the pages of a study's tasks, one after another."""
+    study, choice = run.study, run.choice
     for task in study.tasks(choice):
         half = choice.half or tasks.about(task).half
         pages = list(tasks.groups(task, half, choice.limit))
@@ -47,8 +47,19 @@ def grown(study: Study, choice: Choice, forest: Forest, progress: Tell) -> Itera
             raise EvalError(f"{task}: this half has no question; take the other half")
         for number, page in enumerate(pages, 1):
             documents = page[0].documents
-            yield Grown(task, page[0].page, documents, forest.tree(documents))
-            progress(f"{study.name}, {task}: {number} of {len(pages)} trees")
+            yield PageTree(task, page[0].page, documents, tree_of(run, documents))
+            run.progress(f"{study.name}, {task}: {number} of {len(pages)} trees")
+
+
+def tree_of(run: Running, documents: Sequence[Document]) -> Grown:
+    """Return the tree of documents, which is kept in the folder of the run.
+
+    :raises EvalError: it cannot be built, or the documents are empty.
+    """
+    found = grown(documents, run.recipe, run.counter, run.trees)
+    if found is None:
+        raise EvalError(f"{run.study.name}: there is no tree of empty documents: {', '.join(d.id for d in documents)}")
+    return found
 
 
 def _said(study: Study, choice: Choice, pages: Mapping[str, int]) -> tuple[str, ...]:
@@ -60,12 +71,7 @@ def _said(study: Study, choice: Choice, pages: Mapping[str, int]) -> tuple[str, 
         f"{task} ({choice.half or tasks.about(task).half} half: {count} documents)" for task, count in pages.items()
     ]
     first = "Stand-ins for the sets of the paper" if choice.stand_ins else "Sets"
-    return (f"{first}: {', '.join(parts)}.", notes(replace(choice, stand_ins=False, options=_named(choice)))[0])
-
-
-def _named(choice: Choice) -> dict[str, str]:
-    recipe = recipe_of(choice)
-    return {**choice.options, "tree": recipe.tree, "embedder": recipe.embedder, "summarizer": recipe.summarizer}
+    return (f"{first}: {', '.join(parts)}.", notes(choice)[0])
 
 
 # --- Table 10: compression -----------------------------------------------------------------------
@@ -84,9 +90,9 @@ class Parent:
     children: tuple[int, ...]
 
 
-def parents_of(tree: Grown) -> list[Parent]:
+def parents_of(tree: PageTree) -> list[Parent]:
     """Return the parents of a tree."""
-    store = tree.built.index.store
+    store = tree.grown.index.store
     view = store.view()
     tokens = dict(zip(view.ids.tolist(), view.tokens.tolist(), strict=True))
     return [
@@ -99,7 +105,7 @@ def _run_compression(study: Study, choice: Choice, folder: Path | None, progress
     with running(study, choice, folder, progress) as run:
         found: list[Parent] = []
         pages: dict[str, int] = {}
-        for tree in grown(study, choice, Forest(run.trees, recipe_of(choice)), progress):
+        for tree in page_trees(run):
             found += parents_of(tree)
             pages[tree.task] = pages.get(tree.task, 0) + 1
     return [compression_table(study.title, found, _said(study, choice, pages))]
@@ -150,25 +156,23 @@ JOINED = (12_500, 25_000, 50_000, 78_000)
 def _run_cost(study: Study, choice: Choice, folder: Path | None, progress: Tell) -> Sequence[Table]:
     found: dict[str, list[Cost]] = {}
     with running(study, choice, folder, progress) as run:
-        forest = Forest(run.trees, recipe_of(choice))
         texts: dict[str, list[str]] = {}
         pages: dict[str, int] = {}
-        for tree in grown(study, choice, forest, progress):
-            found.setdefault(tree.task, []).append(tree.built.cost)
+        for tree in page_trees(run):
+            found.setdefault(tree.task, []).append(tree.grown.cost)
             texts.setdefault(tree.task, []).extend(document.content for document in tree.documents)
             pages[tree.task] = pages.get(tree.task, 0) + 1
-        counter = llama2()
         for task, parts in texts.items():
             whole = "\n\n".join(parts)
             for length in JOINED:
-                text = counter.head(whole, length)
+                text = run.counter.head(whole, length)
                 if len(text) < len(whole):  # else it would be as long as the one before
                     joined = Document(f"{task} joined to {length} tokens", text, "text/plain")
-                    found[task].append(forest.tree([joined]).cost)
+                    found[task].append(tree_of(run, [joined]).cost)
                     progress(f"{study.name}, {task}: joined to {length} tokens")
     said = [*_said(study, choice, pages)]
     said.append(f"Each task also has its documents joined into texts of up to {', '.join(map(str, JOINED))} tokens.")
-    if recipe_of(choice).summarizer == EXTRACTIVE:
+    if not recipe_of(choice).llm:
         said.append(
             "Tokens are estimates: what a model would have read and written, without its prompt; none was called."
         )
@@ -258,11 +262,11 @@ class Judged:
     judge: str = ""
 
 
-def sampled(trees: Iterator[Grown], size: int) -> list[Judged]:
+def sampled(trees: Iterator[PageTree], size: int) -> list[Judged]:
     """Return a seeded sample of summaries, with the parents of the sampled ones where these are sampled, too."""
     found: list[Judged] = []
     for tree in trees:
-        store = tree.built.index.store
+        store = tree.grown.index.store
         edges = store.edges()
         above = {child: parent for parent, children in edges.items() for child in children}
         for node in store.get(list(edges)):
@@ -338,8 +342,7 @@ def _run_hallucination(study: Study, choice: Choice, folder: Path | None, progre
     if not size.isdecimal():
         raise EvalError(f"{study.name}: sample={size} is no number of summaries")
     with running(study, choice, folder, progress) as run:
-        trees = grown(study, choice, Forest(run.trees, recipe_of(choice)), progress)
-        sample = sampled(trees, min(int(size), 10**6))
+        sample = sampled(page_trees(run), min(int(size), 10**6))
         if spec := options.get("judge") or next(iter(choice.readers), ""):
             llm = readers.model(spec)
             sample = [judged(one, spec, llm) for one in sample]
@@ -349,7 +352,7 @@ def _run_hallucination(study: Study, choice: Choice, folder: Path | None, progre
     said = _said(
         study, choice, {task: len({o.document for o in sample if o.task == task}) for task in study.tasks(choice)}
     )
-    if recipe_of(choice).summarizer == EXTRACTIVE:
+    if not recipe_of(choice).llm:
         said += ("Extractive summaries consist of sentences of their texts: they can state nothing else.",)
     return [hallucination_table(study.title, sample, said)]
 
