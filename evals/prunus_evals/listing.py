@@ -71,7 +71,9 @@ def _studies() -> list[Entry]:
     found = []
     for study in studies.known().values():
         own = studies.Choice(readers=("any",))
-        lacking = "; ".join(studies.missing(study, own))
+        gone = dict.fromkeys(name.partition(":")[0] for name in studies.missing_tasks(study, own))
+        needs = [study.lacks(own), f"the sets of {', '.join(gone)} (see tasks)" if gone else ""]
+        lacking = "; ".join(filter(None, needs))
         if lacking and study.stand_ins and not studies.missing(study, replace(own, stand_ins=True)):
             lacking += "; its stand-ins are here: --stand-ins"
         found.append(Entry(study.name, study.title, lacking))

@@ -323,11 +323,18 @@ def notes(study: Study, choice: Choice, outcomes: Sequence[Outcome]) -> tuple[st
 def missing(study: Study, choice: Choice) -> list[str]:
     """Return what a study lacks here, one line each."""
     lines = [study.lacks(choice)] if study.lacks(choice) else []
+    return [*lines, *(f"{name}: {gone}" for name, gone in missing_tasks(study, choice).items())]
+
+
+def missing_tasks(study: Study, choice: Choice) -> dict[str, str]:
+    """Return the tasks of a study whose data is not here, and what is missing of each."""
+    found: dict[str, str] = {}
     for name in study.tasks(choice):
         about = tasks.about(name.partition(":")[0])
         gone = data.missing_files(about.files, about.source)
-        lines += [f"{name}: {gone}"] if gone else []
-    return lines
+        if gone:
+            found[name] = gone
+    return found
 
 
 def text(table: Table) -> str:

@@ -47,6 +47,7 @@ EXTRACTORS: Mapping[str, Callable[[Document], str]] = {
     "prunus": _prunus,
 }
 VARIANTS = tuple(EXTRACTORS)
+DISTRIBUTIONS = {"trafilatura": "trafilatura", "readability": "readability-lxml"}
 OPTIONS: Kinds = {**COSTS}
 FORMAT: Format = "text"
 
@@ -82,7 +83,7 @@ def accepts(variant: str) -> bool:
 def missing(variant: str) -> str:
     """Return which package a variant lacks; '' where it lacks none."""
     package = variant.partition("@")[0]
-    return "" if package == "prunus" or find_spec(package) else f"pip install 'prunus[evals]' ({package})"
+    return "" if package == "prunus" or find_spec(package) else f"pip install {DISTRIBUTIONS[package]}"
 
 
 def make(counter: Counter, variant: str) -> System:
