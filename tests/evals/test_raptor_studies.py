@@ -109,6 +109,15 @@ def test_a_table_with_readers_has_a_column_for_each() -> None:
 
 
 @pytest.mark.usefixtures("town")
+def test_evidence_has_one_column_whatever_the_readers() -> None:
+    choice = replace(STAND_INS, readers=("a", "b"))
+    for number in ("1", "4"):
+        columns = raptor.columns_of(studies.named(f"raptor:{number}"), choice, raptor.FRAMES[number])
+        titles = [column.title for column in columns if column.task == "qmsum:specific"]
+        assert titles == ["recall", "rouge_l, a", "rouge_l, b"]
+
+
+@pytest.mark.usefixtures("town")
 @pytest.mark.parametrize("name", ["raptor:1", "raptor:9"])
 def test_without_a_reader_stand_ins_show_recall_at_each_budget(name: str, tmp_path: Path) -> None:
     tables = studies.run(studies.named(name), replace(STAND_INS, budgets=(256, 8192)), tmp_path)
@@ -121,6 +130,8 @@ def test_without_a_reader_stand_ins_show_recall_at_each_budget(name: str, tmp_pa
     assert first[1] == 100
     assert not ours(tables[-1])
     assert printed(tables[-1])
+    assert raptor.RECALL in tables[0].notes and raptor.SURVIVES not in tables[0].notes
+    assert raptor.SURVIVES in tables[1].notes and raptor.RECALL not in tables[1].notes
 
 
 @pytest.mark.usefixtures("town")
@@ -195,7 +206,8 @@ def test_layers_of_retrieved_nodes_add_up(tmp_path: Path) -> None:
         layers = [values[place] or 0 for values in ours(table).values()]
         assert sum(layers) == pytest.approx(100)
         assert sum(layers[1:]) == pytest.approx(ours(tables[0])["qmsum:specific"][ranker])
-    assert printed(tables[4])["4"][0] == 0.003
+    assert printed(tables[4])["layer 4"][0] == 0.003
+    assert "0.003" in studies.text(tables[4])
 
 
 @pytest.mark.usefixtures("town")
@@ -283,18 +295,19 @@ def test_compression_and_cost_are_measured_without_a_model(tmp_path: Path) -> No
     assert "estimates" in " ".join(tables[0].notes)
     town = grown([DOCUMENT], Recipe(), llama2(), tmp_path / "trees", costs=True)
     assert town is not None
-    assert ours(tables[2])["qmsum:specific 1"][0] == town.cost.tokens
-    assert ours(tables[2])["qmsum:specific 1"][3] == town.cost.seconds
+    read, written, seconds = ours(tables[2])[f"qmsum:specific, {town.cost.tokens} tokens"]
+    assert (read, written, seconds) == (town.cost.read / 1000, town.cost.written / 1000, town.cost.seconds)
     assert f"measured from {town.cost.at[:4]}" in " ".join(tables[1].notes)
 
 
 def test_a_line_fits_costs_that_grow_linearly() -> None:
     costs = [Cost(length, 2 * length + 100, 0, 0.001 * length) for length in (1000, 2000, 5000)]
     tokens, seconds, points = raptor_trees.cost_tables({"qasper": costs}, ())
-    assert ours(tokens)["qasper"] == pytest.approx([3, 1000, 5000, 2, 100, 1])
-    assert ours(seconds)["all"] == pytest.approx([3, 1000, 5000, 1, 0, 1], abs=1e-6)
+    assert ours(tokens)["qasper: 3 texts of 1000 to 5000 tokens"] == pytest.approx([2, 100, 1])
+    assert ours(seconds)["all texts: 3 texts of 1000 to 5000 tokens"] == pytest.approx([1, 0, 1], abs=1e-6)
     assert len(points.rows) == 3
-    assert ours(raptor_trees.cost_tables({"qasper": costs[:1]}, ())[0])["qasper"][3:] == [None] * 3
+    alone, *_ = raptor_trees.cost_tables({"qasper": costs[:1]}, ())
+    assert ours(alone)["qasper: 1 text of 1000 to 1000 tokens"] == [None] * 3
 
 
 @pytest.mark.usefixtures("town")

@@ -222,8 +222,11 @@ def columns_of(study: Study, choice: Choice, frame: Frame) -> list[Column]:
     for budget in budgets:
         for reader in asked:
             for title, task, metric in _measures(study, choice, frame, reader != harness.NO_READER):
-                parts = [title]
-                parts += [reader] * (frame.by_reader or (len(asked) > 1 and metric != EVIDENCE))
+                of_evidence = metric in MEANINGS
+                if of_evidence and reader != asked[0]:  # it is the same for every reader
+                    continue
+                by_reader = choice.readers and not of_evidence and (frame.by_reader or len(asked) > 1)
+                parts = [title, *([reader] if by_reader else ())]
                 parts += [f"{budget} tokens"] * (len(budgets) > 1)
                 found.append(Column(", ".join(parts), task, metric, reader, budget))
     return found
@@ -275,9 +278,8 @@ def framed(
 
     :param names: names of systems by the label of their row; '' for a system that is not here.
     """
-    said = [*studies.notes(study, choice, outcomes), *notes(choice, "" in names.values())]
+    said = said_of(study, choice, outcomes, "" in names.values(), paired=True)
     said.append(f"Budget: {', '.join(map(str, choice.budgets or (frame.budget,)))} tokens of evidence.")
-    said += [RECALL] if choice.stand_ins else []
     rows = [(label, {"system": name}) for label, name in names.items()]
     groups = [list(columns)]
     if choice.stand_ins:
@@ -287,16 +289,39 @@ def framed(
         fields = [{"metric": c.metric, "task": c.task, "reader": c.reader, "budget": c.budget} for c in group]
         titles = [column.title for column in group]
         ours = studies.grid(outcomes, rows, list(zip(titles, fields, strict=True)), scale=100.0)
-        where = f" ({group[0].task}, a stand-in)" if choice.stand_ins else ""
-        found.append(Table(f"{study.title}{where}, %", tuple(titles), ours, digits=1))
+        where = f" (here {group[0].task}, a stand-in)" if choice.stand_ins else ""
+        meant = [MEANINGS[metric] for metric in dict.fromkeys(column.metric for column in group) if metric in MEANINGS]
+        found.append(Table(f"{study.title}{where}, %", tuple(titles), ours, (*said, *meant), digits=1))
     if choice.stand_ins:
-        return [replace(table, notes=tuple(said)) for table in found] + [cited(f"{study.title}, %", frame.published)]
-    return [beside(found[0], frame.published, said)]
+        return [*found, cited(f"{study.title}, %", frame.published)]
+    return [beside(found[0], frame.published)]
 
 
-def cited(title: str, published: Published, digits: int = 1) -> Table:
-    """Return a table of the paper as it was printed."""
-    return beside(Table(f"{title} (as printed)", (), (), digits=digits), published)
+def said_of(
+    study: Study, choice: Choice, outcomes: Sequence[Outcome], lacks_dpr: bool = False, paired: bool = False
+) -> list[str]:
+    """Return what tables of outcomes say of themselves.
+
+    :param paired: whether rows are compared with the first.
+    """
+    said = [line for line in studies.notes(study, choice, outcomes) if not line.startswith(OF_SYSTEMS)]
+    if not paired:
+        said = [ALONE if line == studies.INTERVALS else line for line in said]
+    return [*said, *notes(choice, lacks_dpr)]
+
+
+OF_SYSTEMS = "A system works with a model"
+"""How a note of studies begins that the note on summaries says more exactly."""
+
+
+def cited(title: str, published: Published, digits: int | None = None) -> Table:
+    """Return a table of the paper as it was printed.
+
+    :param digits: decimals; by default as many as the paper prints.
+    """
+    values = (value for _, row in published.rows for value in row if value is not None)
+    printed = max(len(f"{value:.3f}".rstrip("0").partition(".")[2]) for value in values)
+    return beside(Table(f"{title} (as printed)", (), (), digits=printed if digits is None else digits), published)
 
 
 def beside(own: Table, published: Published, notes: Sequence[str] = ()) -> Table:
@@ -325,10 +350,14 @@ def notes(choice: Choice, lacks_dpr: bool = False) -> list[str]:
     return lines
 
 
-RECALL = (
+RECALL = (  # of the metric span_recall
     "recall: share of the letters of the gold evidence that were kept; a sentence of an extractive summary counts at "
-    "its place in the text. It hardly judges the tree: random groups reach the same."
+    "its place in the text. It hardly judges the tree: random groups reach the same. Evidence whose places "
+    "are not known has none."
 )
+SURVIVES = "answer survives: share of the questions whose answer stands in the evidence, word for word."
+MEANINGS = {EVIDENCE: RECALL, "answer": SURVIVES}
+"""What columns of evidence show, by metric."""
 
 
 # --- the layer study: Tables 8 and 14 to 17 ------------------------------------------------------
@@ -350,8 +379,7 @@ def _run_layers(study: Study, choice: Choice, folder: Path | None, progress: Cal
         cells = layer_systems()
         outcomes = run.measured(list(cells.values()), choice.budgets or study.budgets, (metric,))
         names = {cell: run.named(system) for cell, system in cells.items()}
-    said = (*_without_first_row(studies.notes(study, choice, outcomes)), *notes(choice))
-    said += (RECALL,) if metric == EVIDENCE else ()
+    said = (*said_of(study, choice, outcomes), *((RECALL,) if metric == EVIDENCE else ()))
     found: list[Table] = []
     for budget in choice.budgets or study.budgets:
         for reader in choice.readers or (harness.NO_READER,):
@@ -359,11 +387,6 @@ def _run_layers(study: Study, choice: Choice, folder: Path | None, progress: Cal
             by = f", {reader}" if choice.readers else ""
             found += layer_tables(names, own, metric, said, f"{_titled(metric)}, %, {budget} tokens{by}")
     return found + [cited(f"{title}, accuracy, %", own) for title, own in _raptor_published.LAYERS.items()]
-
-
-def _without_first_row(notes: Sequence[str]) -> list[str]:
-    """Return notes for a table whose rows are not compared with the first."""
-    return [ALONE if note == studies.INTERVALS else note for note in notes]
 
 
 ALONE = "Brackets: 95 % interval, bootstrap over pages; a single page has none."
@@ -426,7 +449,7 @@ def _layer_table(
 
 LAYERS = (
     "Columns: the highest layer that is retrieved from (the start layer). Rows: how many layers, from it down. The "
-    "highest row and column that a tree has is the whole tree; a layer above the tree's is not shown."
+    "last cell is the whole tree."
 )
 
 
@@ -443,7 +466,7 @@ def _run_sources(study: Study, choice: Choice, folder: Path | None, progress: Ca
         outcomes = run.measured(list(RANKERS.values()), choice.budgets or study.budgets, (EVIDENCE,))
         names = {ranker: run.named(system) for ranker, system in RANKERS.items()}
         labels = {ranker: label_of(RANKER_LABELS[ranker], run.recipe) for ranker in RANKERS}
-    said = (*_without_first_row(studies.notes(study, choice, outcomes)), *notes(choice, "" in names.values()))
+    said = tuple(said_of(study, choice, outcomes, "" in names.values()))
     said += ("What is retrieved is measured, and no answer: readers are not asked.",) if choice.readers else ()
     found: list[Table] = []
     for budget in choice.budgets or study.budgets:
@@ -454,9 +477,9 @@ def _run_sources(study: Study, choice: Choice, folder: Path | None, progress: Ca
 
 def cited_sources() -> list[Table]:
     """Return Tables 18 to 21 as they were printed."""
-    tables = [cited("RAPTOR, Table 18: nodes that are not leaves, %", _raptor_published.TABLE_18, digits=2)]
+    tables = [cited("RAPTOR, Table 18: nodes that are not leaves, %", _raptor_published.TABLE_18)]
     for ranker, (number, published) in _raptor_published.SOURCES.items():
-        tables.append(cited(f"RAPTOR, Table {number}: nodes by layer with {ranker}, %", published, digits=2))
+        tables.append(cited(f"RAPTOR, Table {number}: nodes by layer with {ranker}, %", published))
     return tables
 
 
@@ -529,8 +552,7 @@ def _run_ways(study: Study, choice: Choice, folder: Path | None, progress: Calla
         outcomes += run.measured([BEST_NODES], lengths, (metric,))
         fields = {f"Tree traversal, top-{top}": (run.named(way), EVERYTHING) for top, way in falls.items()}
         fields |= {f"Collapsed tree, {length} tokens": (run.named(BEST_NODES), length) for length in lengths}
-    said = (*_without_first_row(studies.notes(study, choice, outcomes)), *notes(choice))
-    said += (RECALL,) if metric == EVIDENCE else ()
+    said = (*said_of(study, choice, outcomes), *((RECALL,) if metric == EVIDENCE else ()))
     said += (
         "Tree traversal takes the k best nodes of each layer (top-k), whatever their tokens.",
         "The paper prints Figure 3 without numbers: collapsed trees were best, at 2,000 tokens.",

@@ -81,7 +81,7 @@ def _said(study: Study, choice: Choice, pages: Mapping[str, int]) -> tuple[str, 
 
 def with_cited(own: Table, published: Published, stand_ins: bool) -> list[Table]:
     """Return a table with the paper's numbers: below ours, or in a table of their own where ours are of stand-ins."""
-    return [own, cited(own.title, published, own.digits)] if stand_ins else [beside(own, published)]
+    return [own, cited(own.title, published)] if stand_ins else [beside(own, published)]
 
 
 # --- Table 10: compression -----------------------------------------------------------------------
@@ -202,28 +202,42 @@ def cost_tables(found: Mapping[str, Sequence[Cost]], said: Sequence[str]) -> lis
 
     :param found: what trees cost, by task.
     """
-    everything = {"all": [cost for costs in found.values() for cost in costs], **found}
+    everything = {"all texts": [cost for costs in found.values() for cost in costs], **found}
     tokens = {task: [float(cost.read + cost.written) for cost in costs] for task, costs in everything.items()}
     seconds = {task: [cost.seconds for cost in costs] for task, costs in everything.items()}
     lengths = {task: [float(cost.tokens) for cost in costs] for task, costs in everything.items()}
-    notes = ("A fit is a line by least squares; R² is the share of the variance that it explains.", *said)
-    columns = ("documents", "shortest", "longest", "per token", "intercept", "R²")
+    fit = "Lines by least squares: slope, and intercept (in any case); R²: share of the variance that they explain."
+    notes = (fit, *said)
     rows5 = [fit_row(task, lengths[task], tokens[task]) for task in everything]
     rows6 = [fit_row(task, lengths[task], seconds[task], 1000.0) for task in everything]
     points = [
-        Row(f"{task} {number}", tuple(map(Number, (cost.tokens, cost.read, cost.written, cost.seconds))))
+        Row(
+            f"{task}, {cost.tokens} tokens",
+            (Number(cost.read / 1000), Number(cost.written / 1000), Number(cost.seconds)),
+        )
         for task, costs in found.items()
-        for number, cost in enumerate(sorted(costs, key=lambda cost: cost.tokens), 1)
+        for cost in sorted(costs, key=lambda cost: cost.tokens)
     ]
     return [
-        Table("RAPTOR, Figure 5: tokens by the length of the document", columns, tuple(rows5), notes),
         Table(
-            "RAPTOR, Figure 6: seconds of building by the length of the document",
-            (*columns[:3], "per 1,000 tokens", *columns[4:]),
+            "RAPTOR, Figure 5: tokens read and written to build a tree, by the length of the text",
+            ("tokens for each token of text", "and in any case", "R²"),
+            tuple(rows5),
+            notes,
+        ),
+        Table(
+            "RAPTOR, Figure 6: seconds to build a tree, by the length of the text",
+            ("seconds for 1,000 tokens of text", "and in any case", "R²"),
             tuple(rows6),
             notes,
         ),
-        Table("RAPTOR, Figures 5 and 6: points", ("tokens", "read", "written", "seconds"), tuple(points), notes, 2),
+        Table(
+            "RAPTOR, Figures 5 and 6: what each tree cost",
+            ("tokens read, thousands", "tokens written, thousands", "seconds"),
+            tuple(points),
+            notes,
+            2,
+        ),
     ]
 
 
@@ -232,14 +246,15 @@ def fit_row(label: str, lengths: Sequence[float], costs: Sequence[float], scale:
 
     :param scale: tokens of a length for which the slope is shown.
     """
-    head = [Number(len(lengths)), Number(min(lengths)), Number(max(lengths))]
+    many = f"{len(lengths)} text{'s' * (len(lengths) > 1)}"
+    label = f"{label}: {many} of {min(lengths):.0f} to {max(lengths):.0f} tokens"
     if len(set(lengths)) < 2:
-        return Row(label, (*head, None, None, None))
+        return Row(label, (None, None, None))
     slope, intercept = np.polyfit(lengths, costs, 1)
     spread = float(np.var(costs))
     left = float(np.mean((np.asarray(costs) - slope * np.asarray(lengths) - intercept) ** 2))
     explained = 1 - left / spread if spread else 1.0
-    return Row(label, (*head, Number(scale * float(slope)), Number(float(intercept)), Number(explained)))
+    return Row(label, (Number(scale * float(slope)), Number(float(intercept)), Number(explained)))
 
 
 # --- Appendix E: hallucinations ------------------------------------------------------------------
