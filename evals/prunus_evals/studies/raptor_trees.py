@@ -186,7 +186,9 @@ def _run_cost(study: Study, choice: Choice, folder: Path | None, progress: Tell)
     said.append(
         f"Seconds: wall time, measured from {moments[0]} to {moments[-1]}; no vector or summary was known before."
     )
-    said.append(f"Each task also has its documents joined into texts of up to {', '.join(map(str, JOINED))} tokens.")
+    said.append(
+        f"The documents of a task, as far as they reach, are also joined into {', '.join(map(str, JOINED))} tokens."
+    )
     if not recipe_of(choice).llm:
         said.append(
             "Tokens are estimates: what a model would have read and written, without its prompt; none was called."

@@ -67,7 +67,8 @@ class Recipe:
     @property
     def name(self) -> str:
         """The name in tables."""
-        return f"{self.tree} tree, {self.embedder} vectors, summaries by {self.llm or 'extractive'}"
+        summaries = f"summaries by {self.llm}" if self.llm else "extractive summaries"
+        return f"{self.tree} tree, {self.embedder} vectors, {summaries}"
 
     @property
     def caveat(self) -> str:
