@@ -121,7 +121,7 @@ def size(spec: str) -> int | None:
     if counted:
         return counted
     stated = (served(spec) or {}).get("n_params")
-    if isinstance(stated, int) and stated > 0:
+    if type(stated) is int and stated > 0:  # a server may say anything
         return stated
     name = _model_name(spec).lower()
     billions = [float(found) for found in _BILLIONS.findall(name)]
@@ -133,10 +133,10 @@ def size(spec: str) -> int | None:
 
 def served(spec: str) -> dict[str, Any] | None:
     """Return what a model's server says of it, as ``n_params`` and ``size``; None where it says nothing."""
-    engine, url = split_spec(spec)[0], _URL.search(spec)
-    if engine == "scripted":
+    engine, url, settings = split_spec(spec)[0], _URL.search(spec), load_settings()
+    if engine == "scripted" or not settings.model_calls:
         return None
-    address = url[0] if url else load_settings().llm_endpoint if engine == "openai" else ""
+    address = url[0] if url else settings.llm_endpoint if engine == "openai" else ""
     return _listed(address.rstrip("/"), _model_name(spec)) if address else None
 
 

@@ -261,10 +261,10 @@ def test_a_system_whose_model_fails_loses_nothing(
 
 def test_runs_that_share_a_folder_keep_each_others_notes(tmp_path: Path) -> None:
     with closing(Store(tmp_path)) as one, closing(Store(tmp_path)) as two:
-        with provenance.noted(one, {"tasks": ["a"]}, {"a": "dev"}):
-            with provenance.noted(two, {"tasks": ["b"]}, {"b": "all"}, add=True):
-                provenance.note_left_out(one, "a", [])
-                provenance.note_left_out(two, "b", [])
+        first = provenance.noted(one, {"tasks": ["a"]}, {"a": "dev"})
+        with first, provenance.noted(two, {"tasks": ["b"]}, {"b": "all"}, add=True):
+            provenance.note_left_out(one, "a", [])
+            provenance.note_left_out(two, "b", [])
         about = one.about()
     assert [start["end"] for start in about["starts"]] == ["finished", "finished"]
     assert (about["plans"], about["halves"]) == ([{"tasks": ["a"]}, {"tasks": ["b"]}], {"a": "dev", "b": "all"})
