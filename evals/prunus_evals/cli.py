@@ -135,7 +135,7 @@ def run_command(ctx: click.Context, /, task: str, suite: str, rows: Path | None,
     """Answer the questions of tasks from the evidence of systems, and score evidence and answers.
 
     With --out every outcome is kept: the same command goes on where it was stopped, and writes report.html and
-    report.json. The exit code is 3 where a reader failed, and 130 after Ctrl-C.
+    report.json. The exit code is 3 where a language model failed, 1 where a study of a suite did, and 130 after Ctrl-C.
 
     \b
     Examples:
