@@ -1,7 +1,7 @@
 """The harness: questions × systems × budgets × readers → answers, scores, tokens and seconds.
 
 A run is a folder. Every outcome is stored as soon as it exists, so that a run that was stopped goes on where it was
-(:mod:`.store`). Every reply of a reader is stored under its reader and prompt: two runs in one folder never ask a model
+(:mod:`.store`). Every reply of a reader is stored under its model and prompt: two runs in one folder never ask a model
 the same thing twice. The folder also knows what was run, with which versions, when, and how it ended
 (:mod:`.provenance`).
 """
