@@ -209,6 +209,11 @@ class Reading:
     completion_tokens: int = 0
     seconds: float = 0.0
 
+    @property
+    def counted(self) -> bool:
+        """Whether the server counted tokens: no prompt has none."""
+        return self.prompt_tokens > 0
+
 
 class Reader(Protocol):
     """A language model that answers from evidence."""
@@ -280,6 +285,11 @@ class Outcome:
     evidence: str = ""
     caveat: str = ""
     prompt_name: str = ""
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """The caveats, each once; several stand in ``caveat`` with commas between them."""
+        return tuple(dict.fromkeys(filter(None, self.caveat.split(", "))))
 
 
 @dataclass(frozen=True, slots=True)

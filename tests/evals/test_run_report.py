@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -182,6 +183,54 @@ def test_every_number_is_the_plain_mean(folder: Path) -> None:
     assert (group["questions"], group["answer"][0]) == (4, round(sum(o.scores["answer"] for o in own) / 4, 4))
 
 
+def test_tokens_that_no_server_counted_are_unknown_in_every_form(tmp_path: Path) -> None:
+    found = [
+        Outcome(
+            "nq", BASE, page, page, 512, {"answer": 1.0}, 100, 0.1, reader="m", reading=Reading("x", tokens, 2, 1.5)
+        )
+        for page, tokens in (("a", 100), ("b", 0))
+    ]
+    content = summary(found, "dev", BASE)
+    cell = content["nq"]["systems"][f"{BASE} > m"]["512"]
+    assert cell["reader"] == {"prompt_tokens": None, "completion_tokens": None, "seconds": 1.5}
+    assert "– / – / 1.50" in table(content)
+    with closing(Store(tmp_path)) as store:
+        for outcome in found:
+            store.keep(outcome.page, outcome)
+    assert "reader – + – · 1.50 s" in files.write(tmp_path)[0].read_text("utf-8")
+
+
+def test_few_pages_give_no_interval_and_no_mark_in_any_form(tmp_path: Path) -> None:
+    found = [
+        Outcome("nq", system, page, page, 512, {"answer": value}, 100, 0.1)
+        for page in DEV[:9]
+        for system, value in ((BASE, 1.0), ("other", 0.5))
+    ]
+    content = summary(found, "dev", BASE)
+    cell = content["nq"]["systems"]["other"]["512"]
+    assert (cell["answer"], cell["differences"]["answer"]) == ([0.5, None, None], [0.5, None, None])
+    assert "[" not in table(content).partition("answer survives")[2]
+    assert "no interval below 10 pages" in table(content)
+    with closing(Store(tmp_path)) as store:
+        for outcome in found:
+            store.keep(f"{outcome.system}{outcome.page}", outcome)
+    text = files.write(tmp_path)[0].read_text("utf-8")
+    assert '<span class="i">Δ +0.500</span>' in text
+    assert "no interval below 10 pages" in text
+    assert "0.500 Δ +0.500 |" in markdown({"nq": content["nq"]})
+
+
+def test_every_caveat_of_a_row_is_marked_once() -> None:
+    found = [
+        Outcome("nq", BASE, page, page, budget, {"answer": 1.0}, 100, 0.1, reader="m", caveat=caveat)
+        for page, budget, caveat in (("a", 512, "tiny"), ("b", 512, "tiny, scripted"), ("a", 1024, "odd"))
+    ]
+    content = summary(found, "dev", BASE)
+    assert content["nq"]["rows"][f"{BASE} > m"]["caveat"] == "tiny, scripted, odd"
+    said = files.warnings({}, {"nq": content["nq"]})
+    assert [line.partition(":")[0] for line in said[:3]] == ["odd", "scripted", "tiny"]
+
+
 def test_rows_are_compared_with_the_default_of_the_same_reader() -> None:
     rows = summary([outcome for _, outcome in outcomes()], "dev", BASE)["needle"]["rows"]
     assert rows["cut:64"]["base"] == BASE
@@ -193,7 +242,7 @@ def test_scripted_readers_are_labelled_in_every_table(folder: Path) -> None:
     _, facts = files.write(folder)
     text = table(facts["tasks"])
     rows = [line for line in [*text.splitlines(), *markdown(facts["tasks"]).splitlines()] if "scripted:x" in line]
-    rows = [row for row in rows if not row.startswith("and after")]
+    rows = [row for row in rows if "and after Δ" not in row]
     assert len(rows) > 20
     assert all("(scripted)" in row for row in rows)
 

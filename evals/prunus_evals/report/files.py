@@ -77,8 +77,8 @@ def _halves(outcomes: list[Outcome]) -> dict[str, Wanted]:
 def warnings(run: Mapping[str, Any], tasks: Mapping[str, Any]) -> list[str]:
     """Return what a reader of the report must know first."""
     found = []
-    caveats = {facts["caveat"] for content in tasks.values() for facts in content["rows"].values()}
-    for name in sorted(filter(None, caveats)):
+    rows = [row for content in tasks.values() for row in content["rows"].values()]
+    for name in sorted({name for row in rows for name in row["caveat"].split(", ") if name}):
         found.append(f"{name}: {CAVEATS.get(name, name)}. Rows that it concerns are marked “{name}”.")
     starts = run.get("starts", ())
     if starts and starts[-1]["end"] != "finished":

@@ -11,7 +11,7 @@ from typing import Any
 
 from prunus.core.text.numbers import bounded_float
 from prunus_evals import metrics, stats
-from prunus_evals.records import Outcome
+from prunus_evals.records import Outcome, Reading
 from prunus_evals.split import Wanted
 
 Values = dict[str, list[float]]
@@ -128,13 +128,13 @@ def _cell(own: Cell, base: Cell | None) -> dict[str, Any]:
         raise ValueError(f"a metric may not be called {min(clash)}")
     result: dict[str, Any] = {}
     counts: dict[str, int] = {"all": len(own)}
-    differences: dict[str, list[float]] = {}
+    differences: dict[str, list[float | None]] = {}
     for name in names:
-        result[name] = rounded(estimate(own, name))
+        result[name] = estimate(own, name).numbers()
         counts[name] = sum(map(len, values(own, name).values()))
         minus = None if base is None else difference(base, own, name)
         if minus is not None:
-            differences[name] = rounded(minus)
+            differences[name] = minus.numbers()
     result["questions"] = counts
     if differences:
         result["differences"] = differences
@@ -143,9 +143,18 @@ def _cell(own: Cell, base: Cell | None) -> dict[str, Any]:
         result[field] = _mean(getattr(outcome, field) for outcome in own.values())
     readings = [outcome.reading for outcome in own.values() if outcome.reading is not None]
     if readings:
-        result["reader"] = {name: _mean(getattr(reading, name) for reading in readings) for name in READING}
+        result["reader"] = _read(readings)
     stages = _stages(own)
     return {**result, "stages": stages} if stages else result
+
+
+def _read(readings: Sequence[Reading]) -> dict[str, float | None]:
+    """Return the mean tokens and seconds of a reader; tokens are None where its server did not count those of one."""
+    counted = all(reading.counted for reading in readings)
+    return {
+        name: _mean(getattr(reading, name) for reading in readings) if counted or name == "seconds" else None
+        for name in READING
+    }
 
 
 def _stages(own: Cell) -> list[dict[str, Any]]:
@@ -158,11 +167,6 @@ def _stages(own: Cell) -> list[dict[str, Any]]:
                                    for field in ("tokens_in", "tokens_out", "seconds")}  # fmt: skip
         found.append({"name": name, **numbers, "skipped": _mean(skipped) if skipped else None, "questions": len(same)})
     return found
-
-
-def rounded(estimate: stats.Estimate) -> list[float]:
-    """Return mean, low and high to four digits."""
-    return [round(number, 4) for number in (estimate.mean, estimate.low, estimate.high)]
 
 
 def _mean(found: Iterable[float]) -> float:
@@ -227,10 +231,10 @@ def _rows(cells: Cells, default: str) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for (_, row, _), cell in cells.items():
         outcome = next(iter(cell.values()))
-        caveats = ", ".join(_unique(outcome.caveat for outcome in cell.values() if outcome.caveat))
         own = {"system": outcome.system, "reader": outcome.reader, "prompt": outcome.prompt_name}
         known = found.setdefault(row, {**own, "caveat": "", "base": ""})
-        known["caveat"] = known["caveat"] or caveats
+        caveats = [*filter(None, known["caveat"].split(", ")), *(one for o in cell.values() for one in o.caveats)]
+        known["caveat"] = ", ".join(_unique(caveats))
     for facts in found.values():
         asked = facts["reader"], facts["prompt"]
         same = [row for row, other in found.items() if (other["reader"], other["prompt"]) == asked]
@@ -267,7 +271,7 @@ def _groups(cells: Cells) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
 
 def _means(own: Cell) -> dict[str, Any]:
     names = _unique(name for outcome in own.values() for name in outcome.scores)
-    return {**{name: rounded(estimate(own, name)) for name in names}, "questions": len(own)}
+    return {**{name: estimate(own, name).numbers() for name in names}, "questions": len(own)}
 
 
 def _grid(cells: Cells) -> dict[str, dict[str, list[dict[str, Any]]]]:
