@@ -10,6 +10,7 @@ from typing import Any
 
 from prunus_evals.errors import EvalError
 from prunus_evals.provenance import differences
+from prunus_evals.readers import joined
 from prunus_evals.records import Outcome
 from prunus_evals.report.numbers import COSTS, Cell, cells_of, difference, estimate
 from prunus_evals.report.safe import readable
@@ -104,8 +105,8 @@ def _numbers(old: Cell, new: Cell) -> dict[str, Any]:
         one, two = ({question: cell[question] for question in both} for cell in (old, new))
         means = {"a": round(estimate(one, name).mean, 4), "b": round(estimate(two, name).mean, 4)}
         found[name] = {**means, "b_minus_a": more.numbers(), "questions": len(both)}
-    caveats = {caveat for outcome in (*old.values(), *new.values()) for caveat in outcome.caveats}
-    return {"caveats": sorted(caveats), "numbers": found}
+    caveat = joined(outcome.caveat for outcome in (*old.values(), *new.values()))
+    return {"caveats": caveat.split(", ") if caveat else [], "numbers": found}
 
 
 def _both(old: Outcome, new: Outcome, name: str) -> bool:

@@ -289,15 +289,17 @@ def test_a_table_of_few_pages_has_neither_intervals_nor_marks_and_says_why() -> 
 
 
 def test_every_caveat_is_told_once_with_whom_it_concerns() -> None:
-    def outcome(system: str, reader: str, caveat: str) -> Outcome:
-        return Outcome("nq", system, "p", "q", 1, {}, 10, 0.1, reader=reader, caveat=caveat)
+    def outcome(system: str, reader: str, **caveats: str) -> Outcome:
+        return Outcome("table_qa", system, "p", "q", 1, {}, 10, 0.1, reader=reader, caveats=caveats)
 
-    found = [outcome("a", "scripted:x", "scripted"), outcome("llm", "scripted:x", "tiny, scripted"),
-             outcome("a", "big", ""), outcome("llm", "big", "tiny"), outcome("llm", "none", "tiny")]  # fmt: skip
-    lines = studies.caveats(found)
-    assert [line.partition(" (")[0] for line in lines] == ["scripted:x", "llm"]
-    assert lines[0].startswith("scripted:x (no model answered")
-    assert lines[1].startswith("llm (a model of less than a billion parameters")
+    study = studies.named("htmlrag:5")
+    found = [outcome("a", "big"), outcome("a", "x", x="scripted"), outcome("llm", "x", x="scripted", llm="tiny"),
+             outcome("llm", "big", llm="tiny"), outcome("a", "x", x="scripted")]  # fmt: skip
+    said = studies.notes(study, Choice(stand_ins=True), found)
+    assert said[1].startswith("Readers: big; x (no model answered")
+    assert [line for line in said if "llm" in line] == [said[2]]
+    assert said[2].startswith("llm works with a model: a model of less than a billion parameters")
+
 
 
 def test_a_folder_of_weights_is_counted(tmp_path: Path) -> None:

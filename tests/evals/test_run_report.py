@@ -223,12 +223,12 @@ def test_few_pages_give_no_interval_and_no_mark_in_any_form(tmp_path: Path) -> N
 def test_every_caveat_of_a_row_is_marked_once() -> None:
     found = [
         Outcome("nq", BASE, page, page, budget, {"answer": 1.0}, 100, 0.1, reader="m", caveat=caveat)
-        for page, budget, caveat in (("a", 512, "tiny"), ("b", 512, "tiny, scripted"), ("a", 1024, "odd"))
+        for page, budget, caveat in (("a", 512, "tiny"), ("b", 512, "tiny, scripted"), ("a", 1024, "size unknown"))
     ]
     content = summary(found, "dev", BASE)
-    assert content["nq"]["rows"][f"{BASE} > m"]["caveat"] == "tiny, scripted, odd"
+    assert content["nq"]["rows"][f"{BASE} > m"]["caveat"] == "scripted, tiny, size unknown"
     said = files.warnings({}, {"nq": content["nq"]})
-    assert [line.partition(":")[0] for line in said[:3]] == ["odd", "scripted", "tiny"]
+    assert [line.partition(":")[0] for line in said[:3]] == ["scripted", "size unknown", "tiny"]
 
 
 def test_rows_are_compared_with_the_default_of_the_same_reader() -> None:

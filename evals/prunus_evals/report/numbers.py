@@ -11,6 +11,7 @@ from typing import Any
 
 from prunus.core.text.numbers import bounded_float
 from prunus_evals import metrics, stats
+from prunus_evals.readers import joined
 from prunus_evals.records import Outcome, Reading
 from prunus_evals.split import Wanted
 
@@ -233,8 +234,7 @@ def _rows(cells: Cells, default: str) -> dict[str, dict[str, str]]:
         outcome = next(iter(cell.values()))
         own = {"system": outcome.system, "reader": outcome.reader, "prompt": outcome.prompt_name}
         known = found.setdefault(row, {**own, "caveat": "", "base": ""})
-        caveats = [*filter(None, known["caveat"].split(", ")), *(one for o in cell.values() for one in o.caveats)]
-        known["caveat"] = ", ".join(_unique(caveats))
+        known["caveat"] = joined([known["caveat"], *(outcome.caveat for outcome in cell.values())])
     for facts in found.values():
         asked = facts["reader"], facts["prompt"]
         same = [row for row, other in found.items() if (other["reader"], other["prompt"]) == asked]

@@ -328,26 +328,13 @@ def notes(study: Study, choice: Choice, outcomes: Sequence[Outcome]) -> tuple[st
         parts.append(f"{task} ({half} half: {questions} questions, {pages} pages)")
     lines = [f"{'Stand-ins for the sets of the paper' if choice.stand_ins else 'Sets'}: {', '.join(parts)}."]
     used = dict.fromkeys(outcome.reader for outcome in outcomes if outcome.reader != harness.NO_READER)
-    lines.append(f"Readers: {', '.join(used)}." if used else "No reader: the evidence is scored.")
-    return (*lines, *caveats(outcomes), INTERVALS)
-
-
-def caveats(outcomes: Sequence[Outcome]) -> list[str]:
-    """Return what must be said of the models behind outcomes, one line for each caveat, with whom it concerns.
-
-    A caveat concerns a reader where all of its outcomes have it; else it concerns the systems of the others.
-    """
-    found = dict.fromkeys(one for outcome in outcomes for one in outcome.caveats)
-    lines = []
-    for caveat in found:
-        others = {outcome.reader for outcome in outcomes if caveat not in outcome.caveats}
-        concerned = dict.fromkeys(
-            outcome.system if outcome.reader in {*others, harness.NO_READER} else outcome.reader
-            for outcome in outcomes
-            if caveat in outcome.caveats
-        )
-        lines.append(f"{', '.join(concerned)} ({readers.CAVEATS.get(caveat, caveat)}).")
-    return lines
+    caveats = {name: said for outcome in outcomes for name, said in outcome.caveats.items()}
+    named = "; ".join(spec + (f" ({readers.CAVEATS[caveats[spec]]})" if spec in caveats else "") for spec in used)
+    lines.append(f"Readers: {named}." if used else "No reader: the evidence is scored.")
+    used = dict.fromkeys(outcome.system for outcome in outcomes)
+    lines += [f"{name} works with a model: {readers.CAVEATS[caveats[name]]}." for name in used if name in caveats]
+    lines.append(INTERVALS)
+    return tuple(lines)
 
 
 def explained(table: Table) -> Table:
