@@ -301,7 +301,6 @@ def test_every_caveat_is_told_once_with_whom_it_concerns() -> None:
     assert said[2].startswith("llm works with a model: a model of less than a billion parameters")
 
 
-
 def test_a_folder_of_weights_is_counted(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     header = json.dumps({"__metadata__": {}, "w": {"dtype": "F32", "shape": [3, 4], "data_offsets": [0, 48]}}).encode()

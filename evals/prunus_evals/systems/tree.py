@@ -77,11 +77,6 @@ class Tree:
         """What tables must say of the model that wrote the summaries."""
         return self._recipe.caveat
 
-    @property
-    def caveat(self) -> str:
-        """What tables must say of the model that writes its summaries."""
-        return readers.caveat(self._recipe.llm)
-
     def prepare(self, documents: Sequence[Document]) -> Asker:
         """Build the tree, or open it."""
         stages = Stages(self._counter, self._options.get("costs") == "yes")
