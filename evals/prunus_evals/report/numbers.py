@@ -5,7 +5,7 @@ Everything that shows numbers shows these: the text tables, Markdown, the page a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -61,6 +61,35 @@ def cells_of(outcomes: Iterable[Outcome]) -> dict[tuple[str, str, int], dict[str
             )
         cell[outcome.question] = outcome
     return found
+
+
+def without_repeats(cells: Cells) -> dict[tuple[str, str, int], Cell]:
+    """Return cells in which rows of readers have no metric of the evidence that the same system has without a reader.
+
+    The evidence is the same, so that each of its numbers stands once in a table.
+    """
+    evidence = {name for name, metric in metrics.known().items() if metric.of == "evidence"}
+    found: dict[tuple[str, str, int], Cell] = {}
+    for (task, row, budget), cell in cells.items():
+        same = cells.get((task, next(iter(cell.values())).system, budget), cell)
+        found[task, row, budget] = cell if same is cell else _without(cell, same, evidence)
+    return found
+
+
+def _without(cell: Cell, same: Cell, names: Container[str]) -> Cell:
+    """Return a cell without these metrics where another cell has them, of the same question."""
+    known = {question: outcome.scores.keys() for question, outcome in same.items()}
+    return {
+        question: replace(
+            outcome,
+            scores={
+                name: score
+                for name, score in outcome.scores.items()
+                if name not in names or name not in known.get(question, ())
+            },
+        )
+        for question, outcome in cell.items()
+    }
 
 
 def values(cell: Cell, field: str, questions: Iterable[str] | None = None) -> Values:
@@ -187,7 +216,7 @@ def summary(
     :param default: the system that others are compared with, where a task has it; else its first system.
     :param left_out: how many questions of each task were left out, by reason.
     """
-    cells = cells_of(outcomes)
+    cells = without_repeats(cells_of(outcomes))
     result: dict[str, Any] = {"default": default}
     if isinstance(halves, str):
         result["half"] = halves
@@ -244,9 +273,9 @@ def _rows(cells: Cells, default: str) -> dict[str, dict[str, str]]:
 
 def _titles(systems: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, str]:
     """Return the titles of the metrics of a task, in the order of the first cell that has each."""
-    names = _unique(name for budgets in systems.values() for cell in budgets.values() for name in cell)
+    names = _unique(name for budgets in systems.values() for cell in budgets.values() for name in scored(cell))
     known = metrics.known()
-    return {name: known[name].title if name in known else name for name in names if name not in OTHERS}
+    return {name: known[name].title if name in known else name for name in names}
 
 
 def _groups(cells: Cells) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
@@ -295,6 +324,17 @@ def _grid(cells: Cells) -> dict[str, dict[str, list[dict[str, Any]]]]:
 def in_order(value: str) -> tuple[float, str]:
     """Return the sort key of a label's value: numbers by their size, then words."""
     return bounded_float(value, float("inf"), least=float("-inf")), value
+
+
+def scored(cell: Mapping[str, Any]) -> list[str]:
+    """Return the metrics that a cell of the summary has."""
+    return [name for name in cell if name not in OTHERS]
+
+
+def leading(content: Mapping[str, Any]) -> list[str]:
+    """Return the metrics that stand first in some row of a task: of the evidence, and of answers."""
+    every = [scored(cell) for cells in content["systems"].values() for cell in cells.values()]
+    return _unique(names[0] for names in every if names)
 
 
 def largest(row: Mapping[str, Any]) -> str:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
+from itertools import product
 from typing import Any
 
 from prunus_evals import stats
 from prunus_evals.readers import CAVEATS
 from prunus_evals.report import plots
 from prunus_evals.report.cases import EVIDENCE, Case
-from prunus_evals.report.numbers import largest
+from prunus_evals.report.numbers import largest, leading
 from prunus_evals.report.safe import safe
 from prunus_evals.report.text import headline, tokens
 
@@ -155,12 +156,19 @@ def _metric(task: str, content: Mapping[str, Any], metric: str, title: str) -> s
             continue
         shown = "".join(f"<td>{_cell(cells.get(budget, {}), metric, content)}</td>" for budget in budgets)
         rows.append(f'<tr><th scope="row">{_name(row, content)}</th>{shown}</tr>\n')
-    bases = ", ".join(dict.fromkeys(facts["base"] for facts in content["rows"].values()))
+    rows_of = content["rows"]
+    bases = ", ".join(dict.fromkeys(rows_of[facts["base"]]["system"] for facts in rows_of.values()))
+    same = " with the same reader" if any(facts["reader"] != "none" for facts in rows_of.values()) else ""
     note = (
-        f"Mean [95 % interval over pages; {stats.NONE_BELOW}]; Δ: how far {bases} is ahead of the row, over the same "
-        "questions; bold where the interval excludes 0."
+        f"Mean [95 % interval over pages; {stats.NONE_BELOW}]; Δ: how far {bases}{same} is ahead of the row, over the "
+        "same questions; bold where the interval excludes 0."
     )
-    return _wide(_caption(task, content, title), ["", *(f"{budget:,}" for budget in content["budgets"])], rows, note)
+    return _wide(
+        _caption(task, content, title),
+        _budgets(content),
+        rows,
+        note,
+    )
 
 
 def _cell(cell: Mapping[str, Any], metric: str, content: Mapping[str, Any]) -> str:
@@ -174,6 +182,10 @@ def _cell(cell: Mapping[str, Any], metric: str, content: Mapping[str, Any]) -> s
     if cell["questions"][metric] != content["questions"]:
         parts.append(f'<span class="i">{cell["questions"][metric]} of {content["questions"]} questions</span>')
     return "".join(parts)
+
+
+def _budgets(content: Mapping[str, Any]) -> list[str]:
+    return ["budget in tokens", *(f"{budget:,}" for budget in content["budgets"])]
 
 
 def _ends(numbers: Sequence[float | None]) -> str:
@@ -192,7 +204,12 @@ def _costs(task: str, content: Mapping[str, Any]) -> str:
         "Tokens of evidence · CPU seconds · seconds of wall time a question, preparation of the page included. "
         "Reader: tokens read + written, – where its server does not count, · seconds."
     )
-    return _wide(_caption(task, content, "costs"), ["", *(f"{budget:,}" for budget in content["budgets"])], rows, note)
+    return _wide(
+        _caption(task, content, "costs"),
+        _budgets(content),
+        rows,
+        note,
+    )
 
 
 def _cost(cell: Mapping[str, Any]) -> str:
@@ -225,12 +242,9 @@ def _stages(task: str, content: Mapping[str, Any]) -> str:
 
 
 def _groups(task: str, content: Mapping[str, Any]) -> Iterator[str]:
-    """Write the first metric by the values of each label, at the largest budget."""
-    if not content["metrics"]:
-        return
-    metric, title = next(iter(content["metrics"].items()))
+    """Write the first metric of evidence, and of answers, by the values of each label, at the largest budget."""
     budget = str(max(content["budgets"]))
-    for name, groups in content["groups"].items():
+    for (name, groups), metric in product(content["groups"].items(), leading(content)):
         rows = []
         sizes = [max(cell["questions"] for row in group.values() for cell in row.values()) for group in groups.values()]
         for row in content["systems"]:
@@ -240,7 +254,7 @@ def _groups(task: str, content: Mapping[str, Any]) -> Iterator[str]:
             shown = "".join(f"<td>{_grouped(cell, metric, most)}</td>" for cell, most in zip(cells, sizes, strict=True))
             rows.append(f'<tr><th scope="row">{_name(row, content)}</th>{shown}</tr>\n')
         if rows:
-            caption = _caption(task, content, f"{title}, by {name}, {int(budget):,} tokens")
+            caption = _caption(task, content, f"{content['metrics'][metric]}, by {name}, {int(budget):,} tokens")
             head = [f"{value} ({size} questions)" for value, size in zip(groups, sizes, strict=True)]
             yield _wide(caption, ["", *head], rows, "The other metrics and budgets are in report.json.")
 

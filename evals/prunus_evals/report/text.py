@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from prunus_evals.report.numbers import leading
 from prunus_evals.report.safe import readable
 from prunus_evals.stats import NONE_BELOW, shown
 
@@ -38,8 +39,9 @@ def table(result: Mapping[str, Any]) -> str:
         lines += ["", f"{headline(task, content)}; 95 % intervals over pages, {NONE_BELOW}"]
         for metric, title in content["metrics"].items():
             lines += _block(content, title, partial(_score, metric=metric))
-        first = next(iter(content["metrics"]), "")
-        lines += _block(content, f"default minus this system, {content['metrics'].get(first, '')}", _minus)
+        for metric in leading(content):
+            title = f"default minus this system, {content['metrics'][metric]}"
+            lines += _block(content, title, partial(_minus, metric=metric))
         lines += _block(content, "mean tokens used / CPU seconds per question", _used)
         lines += _block(
             content,
@@ -67,8 +69,9 @@ def _score(cell: Mapping[str, Any], metric: str) -> str:
     return shown(cell[metric]) if metric in cell else "-"
 
 
-def _minus(cell: Mapping[str, Any]) -> str:
-    return shown(cell["default_minus_this"], signed=True) if "default_minus_this" in cell else "-"
+def _minus(cell: Mapping[str, Any], metric: str) -> str:
+    numbers = cell.get("differences", {}).get(metric)
+    return shown(numbers, signed=True) if numbers else "-"
 
 
 def _used(cell: Mapping[str, Any]) -> str:
