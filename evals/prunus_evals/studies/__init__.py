@@ -109,6 +109,7 @@ class Study:
     :param answers: whether it measures evidence without a reader, and answers where one is named.
     :param options: what ``--set`` takes, by name, with one line on each.
     :param needs: the options that it cannot do without.
+    :param budgets: the paper's budgets, which a suite keeps; none: the study takes those of the suite.
     :param run: for a study that the harness does not fit: does all itself, instead of ``plans`` and ``tables``.
     """
 
@@ -122,6 +123,7 @@ class Study:
     answers: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
+    budgets: tuple[int, ...] = ()
     run: Callable[[Study, Choice, Path | None, Callable[[str], None]], Sequence[Table]] | None = None
 
     @property

@@ -1,8 +1,8 @@
 """RAPTOR (Sarthi and others, ICLR 2024): the tables that measure answers, and retrieval from trees.
 
-Rows are systems by name (:mod:`prunus_evals.systems.tree`) whose trees are kept in the folder of the run. With a reader,
-the tables show the paper's metrics of answers. On stand-ins they show the recall of the gold evidence, too, which needs
-no model. That recall judges the retrieval and hardly the tree: random groups reach the same
+Rows are systems by name (:mod:`prunus_evals.systems.tree`) whose trees are kept in the folder of the run. With a
+reader, the tables show the metrics of answers. On stand-ins they also show the recall of the gold evidence, which needs
+no reader. That recall judges the retrieval and hardly the tree: random groups reach the same
 (:mod:`prunus_evals.trees`).
 """
 
@@ -16,7 +16,6 @@ from tempfile import TemporaryDirectory
 
 from prunus_evals import harness, metrics, readers, studies, systems, tasks
 from prunus_evals.records import Outcome, System
-from prunus_evals.stats import mean
 from prunus_evals.studies import Choice, Number, Row, Study, Table, _raptor_published
 from prunus_evals.studies._raptor_published import Published
 from prunus_evals.systems import tree as trees
@@ -318,7 +317,7 @@ def beside(own: Table, published: Published, notes: Sequence[str] = ()) -> Table
 def notes(choice: Choice, lacks_dpr: bool = False) -> list[str]:
     """Return what tables of trees say of themselves."""
     recipe = recipe_of(choice)
-    lines = [f"Trees: {recipe.name}, one for each document; budgets by the Llama-2 tokenizer."]
+    lines = [f"Trees: {recipe.name}, one for the documents of each question; tokens by the Llama-2 tokenizer."]
     if recipe.caveat:
         lines.append(f"Summaries: {readers.CAVEATS[recipe.caveat]}.")
     if lacks_dpr:
@@ -345,21 +344,33 @@ def layer_systems(top: int = TOP_LAYER) -> dict[tuple[int, int], str]:
 
 
 def _run_layers(study: Study, choice: Choice, folder: Path | None, progress: Callable[[str], None]) -> Sequence[Table]:
-    reader = (choice.readers or (harness.NO_READER,))[0]
     task = study.tasks(choice)[0]
-    metric = EVIDENCE if reader == harness.NO_READER else _answer_metric(task)
-    budget = (choice.budgets or (BUDGET,))[0]
-    with running(study, replace(choice, readers=choice.readers[:1]), folder, progress) as run:
+    metric = _answer_metric(task) if choice.readers else EVIDENCE
+    with running(study, choice, folder, progress) as run:
         cells = layer_systems()
-        outcomes = run.measured(list(cells.values()), (budget,), (metric,))
+        outcomes = run.measured(list(cells.values()), choice.budgets or study.budgets, (metric,))
         names = {cell: run.named(system) for cell, system in cells.items()}
-    said = (*studies.notes(study, choice, outcomes), *notes(choice), f"{_titled(metric)}, %, {budget} tokens.")
+    said = (*_without_first_row(studies.notes(study, choice, outcomes)), *notes(choice))
     said += (RECALL,) if metric == EVIDENCE else ()
-    return layer_tables(names, outcomes, metric, said)
+    found: list[Table] = []
+    for budget in choice.budgets or study.budgets:
+        for reader in choice.readers or (harness.NO_READER,):
+            own = [outcome for outcome in outcomes if (outcome.budget, outcome.reader) == (budget, reader)]
+            by = f", {reader}" if choice.readers else ""
+            found += layer_tables(names, own, metric, said, f"{_titled(metric)}, %, {budget} tokens{by}")
+    return found + [cited(f"{title}, accuracy, %", own) for title, own in _raptor_published.LAYERS.items()]
+
+
+def _without_first_row(notes: Sequence[str]) -> list[str]:
+    """Return notes for a table whose rows are not compared with the first."""
+    return [ALONE if note == studies.INTERVALS else note for note in notes]
+
+
+ALONE = "Brackets: 95 % interval, bootstrap over pages; a single page has none."
 
 
 def _titled(metric: str) -> str:
-    return "recall" if metric == EVIDENCE else metric
+    return "recall of the gold evidence" if metric == EVIDENCE else metric
 
 
 def _answer_metric(task: str) -> str:
@@ -368,25 +379,27 @@ def _answer_metric(task: str) -> str:
 
 
 def layer_tables(
-    names: Mapping[tuple[int, int], str], outcomes: Sequence[Outcome], metric: str, said: tuple[str, ...]
+    names: Mapping[tuple[int, int], str], outcomes: Sequence[Outcome], metric: str, said: tuple[str, ...], what: str
 ) -> list[Table]:
-    """Return the tables of the layer study: of all stories whose trees are equally high, of single stories, and the
-    paper's.
+    """Return the tables of the layer study for one budget and reader: of all documents whose trees are equally high,
+    and of single documents, as the paper has them.
 
     :param names: names of systems by number of layers and start layer.
+    :param what: what the numbers are, for titles.
     """
     heights: dict[int, dict[str, None]] = {}
     for outcome in outcomes:
         heights.setdefault(int(outcome.facts["height"]), {})[outcome.page] = None
     found = []
     for height, pages in sorted(heights.items()):
-        title = f"RAPTOR, Tables 8 and 14-17: trees of {height + 1} layers, {len(pages)} documents"
+        many = f"{len(pages)} document{'s' * (len(pages) > 1)}"
+        title = f"RAPTOR, Tables 8 and 14-17: trees of {height + 1} layers, {many}, {what}"
         found.append(_layer_table(title, list(pages), height, names, outcomes, metric, said))
     shown = [(page, height) for height, pages in sorted(heights.items(), reverse=True) for page in pages][:STORIES]
     for page, height in shown:
-        title = f"RAPTOR, Tables 8 and 14-17: the document {page}"
+        title = f"RAPTOR, Tables 8 and 14-17: the document {page}, {what}"
         found.append(_layer_table(title, [page], height, names, outcomes, metric, said))
-    return found + [cited(title, published) for title, published in _raptor_published.LAYERS.items()]
+    return found
 
 
 def _layer_table(
@@ -408,33 +421,61 @@ def _layer_table(
         ]
         rows.append(Row(f"{count} layer{'s' * (count > 1)}", tuple(numbers)))
     columns = tuple(f"Layer {start}" + " (Leaf Nodes)" * (start == 0) for start in range(top + 1))
-    return Table(title, columns, tuple(rows), (*said, "Columns: start layer. Rows: layers queried."), digits=1)
+    return Table(title, columns, tuple(rows), (*said, LAYERS), digits=1)
+
+
+LAYERS = (
+    "Columns: the highest layer that is retrieved from (the start layer). Rows: how many layers, from it down. The "
+    "highest row and column that a tree has is the whole tree; a layer above the tree's is not shown."
+)
 
 
 # --- where retrieved nodes come from: Tables 18 to 21, Figure 7 ----------------------------------
 
 RANKERS = {"DPR": DPR_NODES, "SBERT": BEST_NODES, "BM25": BM25_NODES}
+RANKER_LABELS = {"DPR": "DPR", "SBERT": "{dense}", "BM25": "BM25"}
+"""The paper's retrievers, and what stands for each."""
 SETS = {"NarrativeQA": "narrativeqa:test", "Quality": "quality", "Qasper": "qasper"}
 
 
 def _run_sources(study: Study, choice: Choice, folder: Path | None, progress: Callable[[str], None]) -> Sequence[Table]:
-    silent = replace(choice, readers=())
-    budget = (choice.budgets or (BUDGET,))[0]
-    with running(study, silent, folder, progress) as run:
-        outcomes = run.measured(list(RANKERS.values()), (budget,), (EVIDENCE,))
+    with running(study, replace(choice, readers=()), folder, progress) as run:  # an answer would change nothing
+        outcomes = run.measured(list(RANKERS.values()), choice.budgets or study.budgets, (EVIDENCE,))
         names = {ranker: run.named(system) for ranker, system in RANKERS.items()}
-    said = (*studies.notes(study, silent, outcomes), *notes(silent, "" in names.values()), f"{budget} tokens.")
-    return source_tables(study.tasks(choice), names, outcomes, said)
+        labels = {ranker: label_of(RANKER_LABELS[ranker], run.recipe) for ranker in RANKERS}
+    said = (*_without_first_row(studies.notes(study, choice, outcomes)), *notes(choice, "" in names.values()))
+    said += ("What is retrieved is measured, and no answer: readers are not asked.",) if choice.readers else ()
+    found: list[Table] = []
+    for budget in choice.budgets or study.budgets:
+        own = [outcome for outcome in outcomes if outcome.budget == budget]
+        found += source_tables(study.tasks(choice), (names, labels), own, said, budget, choice.stand_ins)
+    return found + (cited_sources() if choice.stand_ins else [])
+
+
+def cited_sources() -> list[Table]:
+    """Return Tables 18 to 21 as they were printed."""
+    tables = [cited("RAPTOR, Table 18: nodes that are not leaves, %", _raptor_published.TABLE_18, digits=2)]
+    for ranker, (number, published) in _raptor_published.SOURCES.items():
+        tables.append(cited(f"RAPTOR, Table {number}: nodes by layer with {ranker}, %", published, digits=2))
+    return tables
 
 
 def source_tables(
-    wanted: Sequence[str], names: Mapping[str, str], outcomes: Sequence[Outcome], said: tuple[str, ...]
+    wanted: Sequence[str],
+    retrievers: tuple[Mapping[str, str], Mapping[str, str]],
+    outcomes: Sequence[Outcome],
+    said: tuple[str, ...],
+    budget: int,
+    stand_ins: bool,
 ) -> list[Table]:
     """Return Tables 18 to 21: the share of the retrieved nodes that come from each layer, in percent of all nodes.
 
     :param wanted: tasks.
-    :param names: names of systems by retriever; '' for one that is not here.
+    :param retrievers: by the paper's name of a retriever: the name of its system, '' for one that is not here; its
+        label.
+    :param stand_ins: leave the paper's numbers out, which are of other sets.
     """
+    names, labels = retrievers
     columns = {task: next((title for title, own in SETS.items() if own == task), task) for task in wanted}
     highest = max((int(layer) for outcome in outcomes for layer in outcome.facts["layers"]), default=0)
     upper = set(range(1, highest + 1))
@@ -442,19 +483,24 @@ def source_tables(
         Row(title, tuple(share(outcomes, task, name, upper) for name in names.values()))
         for task, title in columns.items()
     ]
-    upper_nodes = Table("RAPTOR, Table 18: nodes that are not leaves, %", tuple(names), tuple(rows), digits=2)
-    tables = [beside(upper_nodes, _raptor_published.TABLE_18, said)]
+    where = f"% of the nodes retrieved within {budget} tokens" + ", stand-ins" * stand_ins
+    heads = tuple(labels.values()) if stand_ins else tuple(names)
+    upper_nodes = Table(f"RAPTOR, Table 18: nodes that are not leaves, {where}", heads, tuple(rows), said, digits=2)
+    tables = [upper_nodes if stand_ins else beside(upper_nodes, _raptor_published.TABLE_18)]
     for ranker, (number, published) in _raptor_published.SOURCES.items():
+        if not names[ranker] and stand_ins:
+            continue
         rows = [
-            Row(
-                str(layer),
-                tuple(share(outcomes, task, names[ranker], {layer}) for task in columns),
-            )
+            Row(f"layer {layer}", tuple(share(outcomes, task, names[ranker], {layer}) for task in columns))
             for layer in range(highest + 1)
         ]
-        title = f"RAPTOR, Table {number} and Figure 7: nodes by layer with {ranker}, %"
-        tables.append(beside(Table(title, tuple(columns.values()), tuple(rows), digits=2), published, said))
+        title = f"RAPTOR, Table {number} and Figure 7: nodes by layer with {labels[ranker]}, {where}"
+        own = Table(title, tuple(columns.values()), tuple(rows), (*said, BY_LAYER), digits=2)
+        tables.append(own if stand_ins else beside(own, published))
     return tables
+
+
+BY_LAYER = "Layer 0 holds the chunks (leaves); a layer that no tree of a set has is 0 there."
 
 
 def share(outcomes: Sequence[Outcome], task: str, system: str, layers: Container[int]) -> Number | None:
@@ -464,10 +510,7 @@ def share(outcomes: Sequence[Outcome], task: str, system: str, layers: Container
         if outcome.task == task and outcome.system == system:
             for layer, count in outcome.facts["layers"].items():
                 values.setdefault(outcome.page, []).extend([100.0 * (int(layer) in layers)] * count)
-    if not values:
-        return None
-    estimate = mean(values)
-    return Number(estimate.mean, estimate.low, estimate.high)
+    return studies.number(values)
 
 
 # --- Figure 3: two ways of querying --------------------------------------------------------------
@@ -477,36 +520,44 @@ LENGTHS = (500, 1000, 2000, 3000, 4000)
 
 
 def _run_ways(study: Study, choice: Choice, folder: Path | None, progress: Callable[[str], None]) -> Sequence[Table]:
-    reader = (choice.readers or (harness.NO_READER,))[0]
     task = study.tasks(choice)[0]
-    metric = EVIDENCE if reader == harness.NO_READER else _answer_metric(task)
-    lengths = choice.budgets or LENGTHS
-    with running(study, replace(choice, readers=choice.readers[:1]), folder, progress) as run:
+    metric = _answer_metric(task) if choice.readers else EVIDENCE
+    lengths = choice.budgets or study.budgets
+    with running(study, choice, folder, progress) as run:
         falls = {top: f"{BEST_NODES}@way=traversal@top={top}" for top in TOPS}
         outcomes = run.measured(list(falls.values()), (EVERYTHING,), (metric,))
         outcomes += run.measured([BEST_NODES], lengths, (metric,))
         fields = {f"Tree traversal, top-{top}": (run.named(way), EVERYTHING) for top, way in falls.items()}
         fields |= {f"Collapsed tree, {length} tokens": (run.named(BEST_NODES), length) for length in lengths}
-    said = (*studies.notes(study, choice, outcomes), *notes(choice))
+    said = (*_without_first_row(studies.notes(study, choice, outcomes)), *notes(choice))
     said += (RECALL,) if metric == EVIDENCE else ()
-    said += ("The paper prints Figure 3 without numbers: collapsed trees were best, at 2,000 tokens.",)
-    return [way_table(fields, outcomes, metric, said)]
+    said += (
+        "Tree traversal takes the k best nodes of each layer (top-k), whatever their tokens.",
+        "The paper prints Figure 3 without numbers: collapsed trees were best, at 2,000 tokens.",
+    )
+    return [way_table(study.title, fields, outcomes, metric, said, choice.readers or (harness.NO_READER,))]
 
 
 def way_table(
-    fields: Mapping[str, tuple[str, int]], outcomes: Sequence[Outcome], metric: str, said: tuple[str, ...]
+    title: str,
+    fields: Mapping[str, tuple[str, int]],
+    outcomes: Sequence[Outcome],
+    metric: str,
+    said: tuple[str, ...],
+    by: Sequence[str],
 ) -> Table:
-    """Return Figure 3 as a table: tokens of context, and the metric in percent.
+    """Return Figure 3 as a table: tokens of context, and the metric in percent, a column for each reader.
 
     :param fields: system and budget of each row.
+    :param by: readers.
     """
     rows = []
     for label, (system, budget) in fields.items():
-        tokens = studies.mean(outcomes, "tokens", system=system, budget=budget)
-        found = studies.mean(outcomes, metric, scale=100.0, system=system, budget=budget)
-        rows.append(Row(label, (tokens, found)))
-    title = "RAPTOR, Figure 3: tree traversal against the collapsed tree"
-    return Table(title, ("tokens of context", f"{_titled(metric)}, %"), tuple(rows), said, digits=1)
+        tokens = studies.mean(outcomes, "tokens", system=system, budget=budget, reader=by[0])
+        found = [studies.mean(outcomes, metric, scale=100.0, system=system, budget=budget, reader=one) for one in by]
+        rows.append(Row(label, (tokens, *found)))
+    titled = (f"{_titled(metric)}, %" + f", {one}" * (one != harness.NO_READER) for one in by)
+    return Table(title, ("tokens of context", *titled), tuple(rows), said, digits=1)
 
 
 # --- the studies ---------------------------------------------------------------------------------
@@ -542,6 +593,7 @@ STUDIES = (
         STAND_INS[:1],
         answers=True,
         options=OPTIONS,
+        budgets=(BUDGET,),
         run=_run_layers,
     ),
     Study(
@@ -550,6 +602,7 @@ STUDIES = (
         tuple(SETS.values()),
         (*STAND_INS, "squality:text"),
         options=OPTIONS,
+        budgets=(BUDGET,),
         run=_run_sources,
     ),
     Study(
@@ -559,6 +612,7 @@ STUDIES = (
         STAND_INS[:1],
         answers=True,
         options=OPTIONS,
+        budgets=LENGTHS,
         run=_run_ways,
     ),
 )

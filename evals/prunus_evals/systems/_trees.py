@@ -15,19 +15,21 @@ import time
 import weakref
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from datetime import UTC, datetime
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from prunus.core.errors import PrunusError
-from prunus.core.ports import Ints
+from prunus.core.ports import LLM, Ints
 from prunus.core.registry import make_engine
 from prunus.index.bill import described
 from prunus.index.build import PAPER, Builder, BuildSettings, DocumentSource
+from prunus.index.nodes import Node, View
 from prunus.index.store.file.engine import Engine as Store
-from prunus_evals import index, readers
+from prunus_evals import index, provenance, readers
 from prunus_evals.errors import EvalError, UnknownName
 from prunus_evals.records import Document
 from prunus_evals.systems import _embed
@@ -60,8 +62,7 @@ class Recipe:
         if self.tree not in index.TREES:
             raise UnknownName(f"unknown tree {self.tree}; the trees are: {', '.join(index.TREES)}")
         _embed.embedder(self.embedder)
-        if self.llm:
-            readers.model(self.llm)
+        _model(self.llm)
 
     @property
     def name(self) -> str:
@@ -71,7 +72,14 @@ class Recipe:
     @property
     def caveat(self) -> str:
         """What tables must say of the model that wrote the summaries; '' for nothing."""
-        return readers.caveat(self.llm, not self.llm.startswith("scripted:")) if self.llm else ""
+        model = _model(self.llm)
+        return "" if model is None else readers.caveat(self.llm, bool(model.real))
+
+
+@cache
+def _model(spec: str) -> LLM | None:
+    """Return the language model of a spec; None for ''."""
+    return readers.model(spec) if spec else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,31 +89,63 @@ class Cost:
     :param tokens: tokens of the documents, as their chunks hold them.
     :param read: tokens of all children of all parents: what a summarizer read, without its prompt.
     :param written: tokens of all summaries.
-    :param seconds: wall time: reading, cutting, embedding, clustering and summarizing.
+    :param seconds: wall time: reading, cutting, embedding, clustering and summarizing. Only a tree that was built for
+        its costs has the whole time; see :func:`grown`.
+    :param at: when the tree was built, in UTC.
     """
 
     tokens: int
     read: int
     written: int
     seconds: float
+    at: str = ""
 
 
 @dataclass(slots=True, weakref_slot=True)
 class Grown:
-    """A tree, and what it cost."""
+    """A tree, and what it cost.
+
+    :param height: the top layer; 0 without a tree.
+    """
 
     index: index.Index
     cost: Cost
-
-    @property
-    def height(self) -> int:
-        """The top layer; 0 without a tree."""
-        return int(self.index.store.view().layer.max(initial=0))
+    height: int
 
     def layers(self) -> list[dict[str, Any]]:
         """Return the nodes, tokens, children and compression of each layer, the leaves first."""
         found: list[dict[str, Any]] = described(self.index.store)["layers"]
         return found
+
+
+class _Still(Store):
+    """The store of a tree that does not change any more: nodes are read once, and the last search in words is kept.
+
+    Thousands of questions are asked of one tree at several budgets; else each would open the file several times.
+    """
+
+    def __init__(self, folder: Path, embedder: str, dimension: int) -> None:
+        super().__init__(folder, embedder, dimension)
+        self._whole: View | None = None
+        self._nodes: dict[int, Node] = {}
+        self._last: tuple[tuple[str, str], dict[int, float]] = ("", ""), {}
+
+    def view(self) -> View:
+        """Return all nodes as arrays."""
+        self._whole = self._whole or super().view()
+        return self._whole
+
+    def get(self, ids: Sequence[int]) -> list[Node]:
+        """Return the nodes of these numbers, in their order."""
+        new = [id for id in ids if id not in self._nodes]
+        self._nodes |= {node.id: node for node in super().get(new)} if new else {}
+        return [self._nodes[id] for id in ids if id in self._nodes]
+
+    def lexical(self, query: str, layer: str = "leaves") -> dict[int, float]:
+        """Return the BM25 scores of nodes."""
+        if self._last[0] != (query, layer):
+            self._last = (query, layer), super().lexical(query, layer)
+        return self._last[1]
 
 
 class _Counted:
@@ -118,23 +158,36 @@ class _Counted:
         return np.asarray(self._counter.count(texts), np.int64)
 
 
-def grown(documents: Sequence[Document], recipe: Recipe, counter: Counter, folder: Path | None = None) -> Grown | None:
+def grown(
+    documents: Sequence[Document], recipe: Recipe, counter: Counter, folder: Path | None = None, costs: bool = False
+) -> Grown | None:
     """Return the tree over documents; None where they are all empty. The last trees are held.
 
-    :param folder: where trees are kept, and opened again; without one, a tree lasts as long as it is held.
+    :param folder: where trees are kept, and opened again by the same code and versions; without one, a tree lasts as
+        long as it is held.
+    :param costs: the tree is built for its costs: its embedder holds no vectors, and a language model writes every
+        summary anew. It is not held, and shared with no tree that is built for retrieval.
     :raises EvalError: it cannot be built; the message says which documents.
     """
     key: Any = counter  # its protocol does not say that it can be a key
-    return _held(tuple(one for one in documents if one.content.strip()), recipe, key, folder)
+    full = tuple(one for one in documents if one.content.strip())
+    return _grown(full, recipe, counter, folder, True) if costs else _held(full, recipe, key, folder)
 
 
 @lru_cache(maxsize=HELD)
 def _held(documents: tuple[Document, ...], recipe: Recipe, counter: Counter, folder: Path | None) -> Grown | None:
+    return _grown(documents, recipe, counter, folder, False)
+
+
+def _grown(
+    documents: Sequence[Document], recipe: Recipe, counter: Counter, folder: Path | None, costs: bool
+) -> Grown | None:
     if not documents:
         return None
-    place = folder / _digest(documents, recipe) if folder else Path(tempfile.mkdtemp(prefix="prunus-tree-"))
+    place = folder / _digest(documents, recipe, costs) if folder else Path(tempfile.mkdtemp(prefix="prunus-tree-"))
+    summaries = folder / "summaries.sqlite" if folder and not costs else None
     try:
-        found = _opened(documents, recipe, counter, place, folder)
+        found = _opened(documents, recipe, counter, place, summaries, costs)
     except PrunusError as error:
         if folder is None:
             shutil.rmtree(place, ignore_errors=True)
@@ -144,35 +197,51 @@ def _held(documents: tuple[Document, ...], recipe: Recipe, counter: Counter, fol
     return found
 
 
-def _digest(documents: Sequence[Document], recipe: Recipe) -> str:
-    identity = _embed.embedder(recipe.embedder).identity
-    known = json.dumps([asdict(recipe), identity, [asdict(one) for one in documents]], sort_keys=True)
+def _digest(documents: Sequence[Document], recipe: Recipe, costs: bool) -> str:
+    """Return the name of a kept tree: a digest of all that it depends on, with the code and the versions."""
+    made_by = [_embed.embedder(recipe.embedder).identity, provenance.code(), _versions(), costs]
+    known = json.dumps([asdict(recipe), made_by, [asdict(one) for one in documents]], sort_keys=True)
     return hashlib.sha256(known.encode("utf-8", "replace")).hexdigest()[:24]
 
 
-def _opened(documents: Sequence[Document], recipe: Recipe, counter: Counter, place: Path, folder: Path | None) -> Grown:
-    """Return a tree that was built before, or build it."""
-    vectors, tokens = _embed.embedder(recipe.embedder), _Counted(counter)
-    store = Store(place, vectors.identity, vectors.dimension, create=True)
-    made = index.Index(store, vectors, tokens, {one.id: one.content for one in documents})
+@cache
+def _versions() -> dict[str, str]:
+    return provenance.versions()
+
+
+def _opened(
+    documents: Sequence[Document], recipe: Recipe, counter: Counter, place: Path, summaries: Path | None, costs: bool
+) -> Grown:
+    """Return a tree that was built before, or build it.
+
+    :param summaries: the file that keeps the summaries of a language model.
+    """
+    vectors, tokens = _embed.embedder(recipe.embedder, hold=not costs), _Counted(counter)
     done = place / BUILT
     if not done.exists():
+        shutil.rmtree(place, ignore_errors=True)  # what a stop left of a tree that was being built
+        vectors.embed(["."])  # a model is loaded once, whatever is built with it
         start = time.perf_counter()
+        store = Store(place, vectors.identity, vectors.dimension, create=True)
         settings = PAPER if recipe.tree == "raptor" else BuildSettings()
         clusterer = make_engine("clusterer", index.TREES[recipe.tree])
-        builder = Builder(store, vectors, tokens, clusterer, _summarizer(recipe, tokens, folder), settings)
+        builder = Builder(store, vectors, tokens, clusterer, _summarizer(recipe, vectors, tokens, summaries), settings)
         builder.add(map(_source, documents))
         if not recipe.flat:
             asyncio.run(builder.build())
-        done.write_text(json.dumps(asdict(_cost(store, time.perf_counter() - start))))
-    return Grown(made, Cost(**json.loads(done.read_text())))
+        new = done.with_suffix(".new")
+        new.write_text(json.dumps(asdict(_cost(store, time.perf_counter() - start))))
+        new.replace(done)
+    opened = (Store if costs else _Still)(place, vectors.identity, vectors.dimension)
+    made = index.Index(opened, vectors, tokens, {one.id: one.content for one in documents})
+    return Grown(made, Cost(**json.loads(done.read_text())), int(opened.view().layer.max(initial=0)))
 
 
-def _summarizer(recipe: Recipe, tokens: Any, folder: Path | None) -> Any:
+def _summarizer(recipe: Recipe, vectors: _embed.CachedEmbedder, tokens: Any, summaries: Path | None) -> Any:
     if not recipe.llm:
-        return make_engine("summarizer", "extractive", embedder=_embed.embedder(recipe.embedder), tokenizer=tokens)
-    kept = {"kept": folder / "summaries.sqlite"} if folder else {}
-    return make_engine("summarizer", "llm", llm=readers.model(recipe.llm), **kept)
+        return make_engine("summarizer", "extractive", embedder=vectors, tokenizer=tokens)
+    kept = {"kept": summaries} if summaries else {}
+    return make_engine("summarizer", "llm", llm=_model(recipe.llm), **kept)
 
 
 def _source(document: Document) -> DocumentSource:
@@ -187,4 +256,5 @@ def _cost(store: Store, seconds: float) -> Cost:
     tokens = dict(zip(view.ids.tolist(), view.tokens.tolist(), strict=True))
     read = sum(tokens[child] for children in edges.values() for child in children)
     leaves = int(view.tokens[view.layer == 0].sum())
-    return Cost(leaves, read, sum(tokens[parent] for parent in edges), seconds)
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return Cost(leaves, read, sum(tokens[parent] for parent in edges), seconds, now)

@@ -16,7 +16,8 @@ TREE is ``ward``, ``raptor``, ``contiguous``, ``segments`` or ``random``. One tr
 
 Facts of a reply: ``layers``: retrieved nodes by layer; ``height``: the top layer of the tree; of texts ``spans``, the
 places of the evidence, which the metric ``span_recall`` reads. The last trees are held (:mod:`._trees`): systems that
-differ in retrieval alone share a tree, and its time stands with the first of them.
+differ in retrieval alone share a tree, and its time stands with the first of them. With ``@costs=yes`` every system
+builds its own.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ class Tree:
         self._options = variant.options
         self._counter = counter
         self._folder = folder
+        self._costs = variant.options.get("costs") == "yes"
         flat = variant.options.get("way") == "flat"
         self._recipe = Recipe(
             "ward" if flat and variant.head != "raptor" else variant.head,  # their chunks are the same
@@ -71,17 +73,14 @@ class Tree:
             "" if flat else variant.options.get("llm", ""),
             flat,
         )
-
-    @property
-    def caveat(self) -> str:
+        self.caveat = self._recipe.caveat
         """What tables must say of the model that wrote the summaries."""
-        return self._recipe.caveat
 
     def prepare(self, documents: Sequence[Document]) -> Asker:
         """Build the tree, or open it."""
-        stages = Stages(self._counter, self._options.get("costs") == "yes")
+        stages = Stages(self._counter, self._costs)
         places = all(document.media_type != "text/html" for document in documents)
-        tree = grown(documents, self._recipe, self._counter, self._folder)
+        tree = grown(documents, self._recipe, self._counter, None if self._costs else self._folder, self._costs)
         return _Asker(tree, self._recipe, self._options, stages, places)
 
 

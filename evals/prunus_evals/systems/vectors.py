@@ -66,14 +66,15 @@ class VectorRAG:
 
     def __init__(self, name: str, variant: Variant, counter: Counter) -> None:
         self.name = name
-        self._embedder = _embed.embedder(variant.head)
         self._options = variant.options
+        self._costs = variant.options.get("costs") == "yes"
+        self._embedder = _embed.embedder(variant.head, hold=not self._costs)
         self._counter = counter
 
     def prepare(self, documents: Sequence[Document]) -> Asker:
         """Cut, embed and index the documents once."""
         options = self._options
-        stages = Stages(self._counter, options.get("costs") == "yes")
+        stages = Stages(self._counter, self._costs)
         start = time.perf_counter()
         chunks = [(place, chunk) for place, one in enumerate(documents) for chunk in self._cut(plain(one))]
         texts = [chunk for _, chunk in chunks]
