@@ -233,6 +233,8 @@ def listed(path: Path) -> list[Row]:
 
 def missing_files(files: Sequence[str], source: str) -> str:
     """Return which data files are missing and where they come from; '' where all are here."""
+    if not files:
+        return ""
     try:
         folder = data_folder()
     except DataMissing as error:

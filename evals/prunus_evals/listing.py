@@ -35,7 +35,8 @@ def _tasks() -> list[Entry]:
     found = []
     for name in tasks.names():
         about = tasks.about(name)
-        found.append(Entry(name, about.title, data.missing_files(about.files, about.source), about.variants))
+        missing = data.missing_files(about.files, about.source)
+        found.append(Entry(tasks.shown(name), about.title, missing, about.variants))
     return found
 
 

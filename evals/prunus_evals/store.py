@@ -91,6 +91,7 @@ class Store:
         facts += [question.references, question.choices, question.sentences, self._documents_digest(question.documents)]
         facts += [question.reference_kinds, question.correct, question.tags, sorted(question.aliases.items())]
         facts += [question.gold_table, [(span.document, span.start, span.end) for span in question.gold]]
+        facts += [question.evidence] if question.evidence else []
         facts += [system, budget, reader, prompt or question.prompt]
         return _digest(json.dumps([*facts, [metric.name for metric in metrics]], ensure_ascii=False))
 
