@@ -140,6 +140,11 @@ def test_list_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert '"metrics": [' in CliRunner().invoke(main, ["list", "--json"]).output
 
 
+def test_a_name_that_is_nearly_right_is_suggested() -> None:
+    for task, said in (("tableqa", "did you mean 'table_qa'?"), ("qasper:tst", "did you mean 'test'?")):
+        assert said in CliRunner().invoke(main, ["run", "--task", task]).stderr
+
+
 def test_errors_of_a_run_are_one_line() -> None:
     for arguments in (["--task", "x"], ["--task", "nq", "--metrics", "x"], ["--task", "nq", "--budgets", "many"]):
         result = CliRunner().invoke(main, ["run", *arguments])

@@ -6,7 +6,7 @@ memory together has ``pages(use, variant)`` instead: it yields each page's key w
 questions. In both, a question that is not asked is yielded as a :class:`.records.LeftOut`.
 
 Where a file sets ``CHECKED``, questions that are not fair are left out; see :func:`checked`. Where it has ``METRICS``,
-these are the metrics of some of its variants. Where it has ``FILE``, a path stands in place of a variant, and
+these are the metrics of some of its variants. Where it has ``GIVEN``, a path stands in place of a variant, and
 ``check(variant)`` yields all questions before anything is run; see :func:`check`.
 """
 
@@ -41,8 +41,8 @@ def names() -> list[str]:
 
 
 def shown(name: str) -> str:
-    """Return the name of a task as lists show it: with ``FILE`` where it is given one."""
-    file = getattr(_module(name), "FILE", "")
+    """Return the name of a task as lists show it: with what it is given, as ``own:FILE``."""
+    file = getattr(_module(name), "GIVEN", "")
     return f"{name}:{file}" if file else name
 
 
@@ -76,7 +76,7 @@ def check(name: str, metrics: Sequence[Metric]) -> None:
     :raises EvalError: the file is missing or wrong, or no question of it has what a metric compares with.
     """
     module = _module(name)
-    if not hasattr(module, "FILE"):
+    if not hasattr(module, "GIVEN"):
         return
     waiting = list(metrics)
     for question in module.check(_variant(name, module)):
@@ -216,7 +216,7 @@ def _module(name: str) -> ModuleType:
         raise UnknownName(f"unknown task {base}; the tasks are: {', '.join(there)}{did_you_mean(base, there)}")
     module = importlib.import_module(f"{__name__}.{base}")
     variants = module.ABOUT.variants
-    if variant and variant not in variants and not hasattr(module, "FILE"):
+    if variant and variant not in variants and not hasattr(module, "GIVEN"):
         known = f"its variants are: {', '.join(variants)}" if variants else "it has no variants"
         raise UnknownName(f"unknown variant {variant} of task {base}; {known}{did_you_mean(variant, variants)}")
     return module

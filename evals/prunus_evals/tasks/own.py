@@ -35,7 +35,7 @@ from prunus_evals.records import About, Document, Format, Question
 from prunus_evals.split import digest
 from prunus_evals.tasks import Page
 
-FILE = "FILE"
+GIVEN = "FILE"
 """What stands after the colon: the path of a file, in place of a variant."""
 
 FIELDS = ("question", "pages", "answers", "references", "evidence", "labels", "id")
