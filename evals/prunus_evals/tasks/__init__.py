@@ -210,10 +210,9 @@ def _module(name: str) -> ModuleType:
     """
     base, _, variant = name.partition(":")
     if base not in names():
-        there = [*names(), *GROUPS]
         if base.endswith((".jsonl", ".json")):
             raise UnknownName(f"unknown task {name}; a file of questions of your own is named own:{name}")
-        raise UnknownName(f"unknown task {base}; the tasks are: {', '.join(there)}{did_you_mean(base, there)}")
+        raise UnknownName.among("task", base, [*names(), *GROUPS])
     module = importlib.import_module(f"{__name__}.{base}")
     variants = module.ABOUT.variants
     if variant and variant not in variants and not hasattr(module, "GIVEN"):
