@@ -6,14 +6,14 @@ import json
 import shlex
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
-from prunus.core.errors import BadInput, MissingExtra, OutsideFailed, one_line
+from prunus.core.errors import OutsideFailed, PrunusError, one_line
 from prunus.core.text.numbers import bounded_int
 from prunus_evals import (
     articles,
@@ -39,19 +39,21 @@ from prunus_evals import (
     tasks,
     tokens,
 )
-from prunus_evals.errors import EvalError, ReaderFailed
+from prunus_evals.errors import EvalError, ReaderFailed, SystemFailed
 from prunus_evals.progress import Progress
 from prunus_evals.records import Outcome
 from prunus_evals.report.files import write as write_report
 from prunus_evals.report.markdown import markdown
 from prunus_evals.split import Half
-from prunus_evals.store import FILE
+from prunus_evals.store import FILE, Store
 
 HALVES = click.Choice(["dev", "report"])
+INTERRUPTED = 130
+"""The exit code after Ctrl-C."""
 
 
 class _Group(click.Group):
-    """Turns this package's errors, bad input and missing extras into one line and exit code 2.
+    """Turns this package's errors, and those of Prunus, into one line and exit code 2, and Ctrl-C into 130.
 
     The exit code is 3 where a reader or a judge failed: a service or a model outside.
     """
@@ -59,11 +61,14 @@ class _Group(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
-        except ReaderFailed as error:
+        except (ReaderFailed, OutsideFailed) as error:
             click.echo(f"prunus eval: {one_line(str(error), longest=600)}", err=True)
             raise click.exceptions.Exit(OutsideFailed.exit_code) from error
-        except (EvalError, BadInput, MissingExtra) as error:
+        except (EvalError, PrunusError) as error:
             raise click.UsageError(str(error), ctx) from error
+        except KeyboardInterrupt:
+            click.echo("\nprunus eval: interrupted; run the same command again", err=True)
+            raise click.exceptions.Exit(INTERRUPTED) from None
 
 
 @click.group(name="eval", cls=_Group)
@@ -176,7 +181,10 @@ SUITE_OPTIONS = ("suite", "study", "reader", "half", "limit", "questions", "budg
 
 
 def _run_suite(ctx: click.Context, name: str, quiet: bool) -> None:
-    """Run a suite with the options that the user gave; the exit code is 1 where a study failed."""
+    """Run a suite with the options that the user gave.
+
+    The exit code is 1 where a study failed, and 3 where a language model could not be reached.
+    """
     given = {
         key: value
         for key, value in ctx.params.items()
@@ -213,7 +221,8 @@ def _run_suite(ctx: click.Context, name: str, quiet: bool) -> None:
     for one in failed:
         click.echo(f"prunus eval: {one.study} was not run: {one.failed}", err=True)
     if failed:
-        raise click.exceptions.Exit(1)
+        click.echo(f"prunus eval: {len(failed)} of {len(done)} studies were not run; {_kept(out)}", err=True)
+        raise click.exceptions.Exit(OutsideFailed.exit_code if any(one.unreachable for one in done) else 1)
 
 
 def _command(given: dict[str, Any]) -> str:
@@ -228,22 +237,35 @@ def _command(given: dict[str, Any]) -> str:
 
 @contextmanager
 def _interruptible(out: Path | None, reported: bool = False) -> Iterator[None]:
-    """Say what was kept and how to go on when a reader fails, and after Ctrl-C (exit code 130).
+    """Say what was kept and how to go on when a model or a system fails, and after Ctrl-C (exit code 130).
 
     :param reported: write the report of the folder afterwards, if it is a run.
     """
-    kept = "nothing was kept, for want of --out"
-    if out is not None:
-        kept = f"what was measured is kept in {out}: run the same command again to go on"
+    kept = _kept(out)
     try:
         yield
+        if reported and out is not None and _measured(out):
+            click.echo(f"report: {write_report(out)[0]}", err=True)
     except KeyboardInterrupt:
         click.echo(f"\nprunus eval: interrupted; {kept}", err=True)
-        raise click.exceptions.Exit(130) from None
-    except ReaderFailed as error:
-        raise ReaderFailed(f"{error}; {kept}") from error
-    if reported and out is not None and (out / FILE).is_file():
-        click.echo(f"report: {write_report(out)[0]}", err=True)
+        raise click.exceptions.Exit(INTERRUPTED) from None
+    except (ReaderFailed, SystemFailed) as error:
+        raise type(error)(f"{error}; {kept}") from error
+
+
+def _measured(out: Path) -> bool:
+    """Return whether a folder holds a run with outcomes."""
+    if not (out / FILE).is_file():
+        return False
+    with closing(Store(out)) as store:
+        return not store.empty
+
+
+def _kept(out: Path | None) -> str:
+    """Return what is kept of a run that did not end well, and how it goes on."""
+    if out is None:
+        return "nothing was kept, for want of --out"
+    return f"what was measured is kept in {out}: run the same command again to go on"
 
 
 @main.command("report")

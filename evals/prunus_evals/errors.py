@@ -51,4 +51,15 @@ class UnknownName(EvalError):
 
 
 class ReaderFailed(EvalError):
-    """A reader or a judge cannot be reached, refuses, does not finish, or answers what cannot be read."""
+    """A language model cannot be reached, refuses, does not finish, or answers what cannot be read.
+
+    The model is a reader or a judge, or works inside a system.
+    """
+
+
+class Unreachable(ReaderFailed):
+    """A language model cannot be reached, or does not answer in time."""
+
+
+class SystemFailed(EvalError):
+    """A system failed at a question; the message names both."""

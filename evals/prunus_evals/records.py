@@ -184,7 +184,7 @@ class Asker(Protocol):
 class System(Protocol):
     """Something that keeps the evidence of documents within a budget of tokens.
 
-    A system that works with a scripted or a tiny model has a field ``caveat`` that says so; see :class:`Outcome`.
+    A system that works with a language model has a field ``caveat``: what :func:`.readers.caveat` says of its model.
     """
 
     @property
@@ -259,8 +259,11 @@ class Outcome:
     :param reading: what the reader answered, with its cost; None without one.
     :param prompt: the digest of the prompt that the reader got; '' without one.
     :param evidence: sha256 of the evidence's text; '' where it was not kept.
-    :param caveat: what every table must say of the models behind the numbers: ``scripted`` or ``tiny``; '' for nothing.
+    :param caveat: what every table must say of the models behind the numbers, of the system and of the reader, as
+        ``scripted, tiny``; '' for nothing. See :data:`.readers.CAVEATS`.
     :param prompt_name: the prompt that a plan names for all questions; '' where the kind of each decides.
+    :param caveats: the same, by the name of the system or the reader that it is about.
+    :param state: the digest of code, packages and settings that it was measured with; see :func:`.provenance.state`.
     """
 
     task: str
@@ -282,6 +285,8 @@ class Outcome:
     evidence: str = ""
     caveat: str = ""
     prompt_name: str = ""
+    caveats: Mapping[str, str] = field(default_factory=dict)
+    state: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -311,11 +311,12 @@ def notes(study: Study, choice: Choice, outcomes: Sequence[Outcome]) -> tuple[st
         half = choice.half or tasks.about(task).half
         parts.append(f"{task} ({half} half: {questions} questions, {pages} pages)")
     lines = [f"{'Stand-ins for the sets of the paper' if choice.stand_ins else 'Sets'}: {', '.join(parts)}."]
-    used = {outcome.reader: outcome.caveat for outcome in outcomes if outcome.reader != harness.NO_READER}
-    named = "; ".join(spec + (f" ({readers.CAVEATS.get(said, said)})" if said else "") for spec, said in used.items())
+    used = dict.fromkeys(outcome.reader for outcome in outcomes if outcome.reader != harness.NO_READER)
+    caveats = {name: said for outcome in outcomes for name, said in outcome.caveats.items()}
+    named = "; ".join(spec + (f" ({readers.CAVEATS[caveats[spec]]})" if spec in caveats else "") for spec in used)
     lines.append(f"Readers: {named}." if used else "No reader: the evidence is scored.")
-    caveats = {outcome.caveat for outcome in outcomes if outcome.reader == harness.NO_READER and outcome.caveat}
-    lines += [f"A system works with a model: {readers.CAVEATS.get(caveat, caveat)}." for caveat in sorted(caveats)]
+    used = dict.fromkeys(outcome.system for outcome in outcomes)
+    lines += [f"{name} works with a model: {readers.CAVEATS[caveats[name]]}." for name in used if name in caveats]
     lines.append(INTERVALS)
     return tuple(lines)
 

@@ -17,7 +17,7 @@ from prunus.core.ports import Tagged
 from prunus.core.registry import make_engine
 from prunus.core.types import Span, Usage
 from prunus_evals import readers
-from prunus_evals.errors import ReaderFailed, UnknownName
+from prunus_evals.errors import UnknownName
 from prunus_evals.records import Asker, Document, Reply, Stage, System
 from prunus_evals.systems import _embed
 from prunus_evals.systems._documents import read
@@ -37,10 +37,11 @@ class Extractor:
         self.name = name
         self._counter = counter
         options = variant.options
+        self._llm = options.get("llm", "") if variant.head == "tags" else ""
         if variant.head == "tags":
             if "llm" not in options:
                 raise UnknownName("prunus:tags needs a language model: prunus:tags@llm=SPEC")
-            self._engine: Any = make_engine("extractor", "tags", llm=readers.model(options["llm"]))
+            self._engine: Any = make_engine("extractor", "tags", llm=readers.model(self._llm))
         else:
             spec = f"sentences:{options['count']}" if "count" in options else "sentences"
             try:
@@ -49,6 +50,11 @@ class Extractor:
                 )
             except PrunusError as error:
                 raise UnknownName(f"{name}: {error}") from error
+
+    @property
+    def caveat(self) -> str:
+        """What tables must say of its model."""
+        return readers.caveat(self._llm)
 
     def prepare(self, documents: Sequence[Document]) -> Asker:
         """Keep the documents; the work depends on the question."""
@@ -64,7 +70,7 @@ class Extractor:
         except OutsideFailed as error:
             if _NONSENSE in str(error):
                 return Named((), nonsense=True)
-            raise ReaderFailed(f"{self.name}: {error}") from error
+            raise readers.failed(self.name, error) from error
         return Named(found or ())
 
 
@@ -74,13 +80,18 @@ class Answers:
     def __init__(self, options: Mapping[str, Any], counter: Counter, name: str) -> None:
         self.name = name
         self._counter = counter
-        llm = options.get("llm", "")
+        self._llm = llm = options.get("llm", "")
         if llm:
             readers.model(llm)  # a wrong spec is refused before anything runs
         engines = {"llm": llm} if llm else {"extractor": "sentences", "generator": "quotes"}
         self._options = prunus.Options(
             mode=options.get("mode", "default"), embedder=options.get("embedder", ""), **engines
         )
+
+    @property
+    def caveat(self) -> str:
+        """What tables must say of its model."""
+        return readers.caveat(self._llm)
 
     def prepare(self, documents: Sequence[Document]) -> Asker:
         """Clean the pages once."""
@@ -98,8 +109,8 @@ class _Answering:
             answer = prunus.ask(question, self._pages, budget=budget, options=self._options)
         except (prunus.NothingFound, prunus.BadBudget) as error:
             return Reply("", "text", quotes=(), facts={"nothing": str(error)})
-        except OutsideFailed as error:
-            raise ReaderFailed(f"{self._name}: {error}") from error
+        except PrunusError as error:
+            raise readers.failed(self._name, error) from error
         quotes = tuple(citation.quote for citation in answer.citations)
         text = self._counter.head("\n".join(quotes), budget)
         stages = tuple(_stage(name, usage) for name, usage in answer.spent.items())

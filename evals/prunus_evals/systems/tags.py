@@ -58,6 +58,11 @@ class Tags:
         self._prompted = Prompted(spec)
         self._counter = counter
 
+    @property
+    def caveat(self) -> str:
+        """What tables must say of its model."""
+        return readers.caveat(self._prompted.spec)
+
     def prepare(self, documents: Sequence[Document]) -> Asker:
         """Keep the documents; the work depends on the question."""
         return ExtractAsker(documents, self._prompted.extract, self._counter)

@@ -158,6 +158,11 @@ class Tree:
         if self._recipe.llm:
             readers.model(self._recipe.llm)  # a wrong spec is refused before anything runs
 
+    @property
+    def caveat(self) -> str:
+        """What tables must say of the model that writes its summaries."""
+        return readers.caveat(self._recipe.llm)
+
     def prepare(self, documents: Sequence[Document]) -> Asker:
         """Build the tree once."""
         counter: Any = self._counter  # its protocol does not say that it can be a key
