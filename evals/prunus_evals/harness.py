@@ -106,7 +106,8 @@ def run(
         What was measured is kept.
     """
     for task in plan.tasks:
-        plan.metrics_of(task)
+        chosen = plan.metrics_of(task)
+        tasks.check(task, chosen if plan.metrics else ())
     made = engines or engines_of(plan)
     halves = {task: plan.half or tasks.about(task).half for task in plan.tasks}
     found: list[Outcome] = []

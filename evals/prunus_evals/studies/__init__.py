@@ -162,7 +162,7 @@ def named(name: str) -> Study:
     :raises UnknownName: there is no such study.
     """
     if name not in known():
-        raise UnknownName(f"unknown study {name}; the studies are: {', '.join(known())}")
+        raise UnknownName.among("study", name, known())
     return known()[name]
 
 
