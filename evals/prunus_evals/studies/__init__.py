@@ -241,25 +241,27 @@ def mean(
                 counts.setdefault(outcome.page, []).append(outcome.counts[metric])
         return times(_number(stats.combined(counts, known_metric.combine)), scale) if counts else None
     values = _values(own, metric)
-    found = times(number(values.values()), scale)
+    found = times(number(by_page(values.values())), scale)
     if found is None or base is None or base == wanted:
         return found
     others = _values(_having(outcomes, base), metric)
     pairs = [(page, value - others[key][1]) for key, (page, value) in values.items() if key in others]
-    minus = times(number(pairs), scale)
+    minus = times(number(by_page(pairs)), scale)
     against = None if minus is None or minus.low is None or minus.high is None else (minus.value, minus.low, minus.high)
     return replace(found, against=against, unpaired=len(values.keys() ^ others.keys()) if others else 0)
 
 
-def number(values: Iterable[tuple[str, float]]) -> Number | None:
-    """Return the mean of values with its interval; None without values.
+def number(values: Mapping[str, Sequence[float]]) -> Number | None:
+    """Return the mean of values by page, with its interval; None without values."""
+    return _number(stats.mean(values)) if values else None
 
-    :param values: values, each with its page.
-    """
-    by_page: dict[str, list[float]] = {}
+
+def by_page(values: Iterable[tuple[str, float]]) -> dict[str, list[float]]:
+    """Return values, each with its page, by page."""
+    found: dict[str, list[float]] = {}
     for page, value in values:
-        by_page.setdefault(page, []).append(float(value))
-    return _number(stats.mean(by_page)) if by_page else None
+        found.setdefault(page, []).append(float(value))
+    return found
 
 
 def _number(estimate: stats.Estimate) -> Number:

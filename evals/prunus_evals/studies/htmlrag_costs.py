@@ -16,7 +16,7 @@ from prunus_evals.errors import EvalError
 from prunus_evals.harness import Plan
 from prunus_evals.records import Document, Outcome, Question, Stage
 from prunus_evals.store import Store
-from prunus_evals.studies import Choice, Number, Row, Study, Table, notes, number
+from prunus_evals.studies import Choice, Number, Row, Study, Table, by_page, notes, number
 from prunus_evals.studies import _htmlrag_published as published
 from prunus_evals.studies.htmlrag import (
     BOTH,
@@ -142,7 +142,7 @@ def _stage_rows(label: str, outcomes: Sequence[Outcome]) -> list[Row]:
 
 def _of(stages: Sequence[tuple[str, Stage]], field: str) -> Number | None:
     values = ((page, getattr(stage, field)) for page, stage in stages)
-    return number((page, value) for page, value in values if value is not None)
+    return number(by_page((page, value) for page, value in values if value is not None))
 
 
 def weights(name: str) -> tuple[float | None, float | None]:
@@ -212,9 +212,13 @@ def _cost_row(label: str, outcomes: Sequence[Outcome], model: str, only: str = "
     """
     own = [(o.page, [stage for stage in o.stages if only in ("", stage.name)]) for o in outcomes if o.stages]
     stages = [(page, stage) for page, kept in own for stage in kept]
-    read = number((page, stage.tokens_in) for page, stage in stages if stage.name in ((only,) if only else READS))
-    handed = number((page, stage.tokens_out) for page, stage in stages if stage.name in ((only,) if only else WRITES))
-    seconds = number((page, 1000 * sum(stage.seconds for stage in kept)) for page, kept in own)
+    read = number(
+        by_page((page, stage.tokens_in) for page, stage in stages if stage.name in ((only,) if only else READS))
+    )
+    handed = number(
+        by_page((page, stage.tokens_out) for page, stage in stages if stage.name in ((only,) if only else WRITES))
+    )
+    seconds = number(by_page((page, 1000 * sum(stage.seconds for stage in kept)) for page, kept in own))
     known = [None if value is None else Number(value) for value in weights(model)]
     return Row(f"{label} ({model})", (*known, read, handed, seconds))
 
@@ -224,9 +228,9 @@ def _chat_row(reader: str, outcomes: Sequence[Outcome]) -> Row:
     system = f"{systems.DEFAULT}@costs=yes"
     own = [(o.page, o.reading) for o in outcomes if o.reader == reader and o.system == system and o.reading]
     counted = own if all(reading.counted for _, reading in own) else []
-    read = number((page, reading.prompt_tokens) for page, reading in counted)
-    written = number((page, reading.completion_tokens) for page, reading in counted)
-    seconds = number((page, 1000 * reading.seconds) for page, reading in own)
+    read = number(by_page((page, reading.prompt_tokens) for page, reading in counted))
+    written = number(by_page((page, reading.completion_tokens) for page, reading in counted))
+    seconds = number(by_page((page, 1000 * reading.seconds) for page, reading in own))
     return Row(f"LLM chat: {reader}", (None, None, read, written, seconds))
 
 
