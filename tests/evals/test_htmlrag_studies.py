@@ -286,6 +286,8 @@ def test_a_table_of_few_pages_has_neither_intervals_nor_marks_and_says_why() -> 
     table = study.tables(study, chosen, few)[0]
     assert {studies.cell(number) for row in table.rows for number in row.numbers} == {"0.000", "100.000"}
     assert "Fewer than 10 pages give neither." in " ".join(table.notes)
+    assert "No intervals and no marks: they need 10 pages." in studies.explained(table).notes
+    assert studies.INTERVALS not in studies.explained(table).notes
 
 
 def test_every_caveat_is_told_once_with_whom_it_concerns() -> None:

@@ -29,6 +29,7 @@ INTERVALS = (
     "Brackets: 95 % interval, bootstrap over pages. + and - mark what is ahead of the first row, or behind it, beyond "
     f"the interval of their paired difference. Fewer than {stats.FEWEST} pages give neither."
 )
+NO_INTERVALS = f"No intervals and no marks: they need {stats.FEWEST} pages."
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,12 +343,15 @@ def notes(study: Study, choice: Choice, outcomes: Sequence[Outcome]) -> tuple[st
 
 
 def explained(table: Table) -> Table:
-    """Return a table that says how many questions its paired differences leave out, where they do."""
-    left_out = max((number.unpaired for row in table.rows for number in row.numbers if number), default=0)
-    if not left_out:
-        return table
-    line = f"Up to {left_out} questions of a number stand in one row alone: they are not in its paired difference."
-    return replace(table, notes=(*table.notes, line))
+    """Return a table that says why it has no intervals, and how many questions its paired differences leave out."""
+    numbers = [number for row in table.rows for number in row.numbers if number]
+    said = table.notes
+    if not any(number.low is not None for number in numbers):
+        said = tuple(NO_INTERVALS if line == INTERVALS else line for line in said)
+    left_out = max((number.unpaired for number in numbers), default=0)
+    if left_out:
+        said += (f"Up to {left_out} questions of a number stand in one row alone: its paired difference lacks them.",)
+    return replace(table, notes=said)
 
 
 def missing(study: Study, choice: Choice) -> list[str]:
