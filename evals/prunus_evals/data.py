@@ -29,7 +29,7 @@ def data_folder() -> Path:
     value = os.environ.get(VARIABLE)
     if not value:
         raise DataMissing(
-            f"the evaluation data is missing: set {VARIABLE} to its folder; your own pages (own:FILE) need none"
+            f"the evaluation data is missing: set {VARIABLE} to its folder (own:FILE needs none)"
         )
     folder = Path(value)
     if not folder.is_dir():
