@@ -6,6 +6,7 @@ import importlib.util
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -384,6 +385,16 @@ def test_a_tree_tells_the_layers_of_its_nodes(page: str) -> None:
     assert height != "0"
     assert (layers["@way=flat"], layers["@way=root"]) == ({"0"}, {height})
     assert (layers["@start=1@count=1"], layers["@start=1@count=2"]) == ({"1"}, {"0", "1"})
+
+
+@pytest.mark.parametrize("options", ["", "@ranker=bm25", "@way=hybrid", "@way=traversal", "@way=beam", "@way=flat"])
+def test_a_tree_that_is_held_answers_like_one_that_is_read_anew(options: str, page: str) -> None:
+    held, anew = (
+        systems.make(f"tree:ward{options}{costs}", llama2()).prepare(one_page(page * 3)) for costs in ("", "@costs=yes")
+    )
+    for question in ("Who visited City 17?", "Which mascots were there?"):
+        for budget in (300, 900, 300):
+            assert replace(anew.ask(question, budget), stages=()) == held.ask(question, budget)
 
 
 def test_results_without_a_snippet_say_so() -> None:

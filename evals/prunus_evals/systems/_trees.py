@@ -119,7 +119,7 @@ class Grown:
 
 
 class _Still(Store):
-    """The store of a tree that does not change any more: nodes are read once, and the last search in words is kept.
+    """The store of a tree that does not change any more: nodes are read once, and the last search by words is kept.
 
     Thousands of questions are asked of one tree at several budgets; else each would open the file several times.
     """
@@ -128,7 +128,8 @@ class _Still(Store):
         super().__init__(folder, embedder, dimension)
         self._whole: View | None = None
         self._nodes: dict[int, Node] = {}
-        self._last: tuple[tuple[str, str], dict[int, float]] = ("", ""), {}
+        self._asked = ""
+        self._found: dict[str, dict[int, float]] = {}
 
     def view(self) -> View:
         """Return all nodes as arrays."""
@@ -143,19 +144,28 @@ class _Still(Store):
 
     def lexical(self, query: str, layer: str = "leaves") -> dict[int, float]:
         """Return the BM25 scores of nodes."""
-        if self._last[0] != (query, layer):
-            self._last = (query, layer), super().lexical(query, layer)
-        return self._last[1]
+        if self._asked != query:
+            self._asked, self._found = query, {}
+        if layer not in self._found:
+            self._found[layer] = super().lexical(query, layer)
+        return self._found[layer]
 
 
 class _Counted:
-    """The counter of the evaluation as an engine of Prunus."""
+    """The counter of the evaluation as an engine of Prunus.
 
-    def __init__(self, counter: Counter) -> None:
+    :param hold: keep the last count: a short text is retrieved whole at several budgets, one after another.
+    """
+
+    def __init__(self, counter: Counter, hold: bool) -> None:
         self._counter = counter
+        self._hold = hold
+        self._last: tuple[list[str], Ints] = [], np.zeros(0, np.int64)
 
     def count(self, texts: Sequence[str]) -> Ints:
-        return np.asarray(self._counter.count(texts), np.int64)
+        if not self._hold or self._last[0] != [*texts]:
+            self._last = [*texts], np.asarray(self._counter.count(texts), np.int64)
+        return self._last[1]
 
 
 def grown(
@@ -216,7 +226,7 @@ def _opened(
 
     :param summaries: the file that keeps the summaries of a language model.
     """
-    vectors, tokens = _embed.embedder(recipe.embedder, hold=not costs), _Counted(counter)
+    vectors, tokens = _embed.embedder(recipe.embedder, hold=not costs), _Counted(counter, hold=not costs)
     done = place / BUILT
     if not done.exists():
         shutil.rmtree(place, ignore_errors=True)  # what a stop left of a tree that was being built
