@@ -106,9 +106,9 @@ def caveat(spec: str, real: bool = True) -> str:
 
 
 def joined(caveats: Iterable[str]) -> str:
-    """Return several caveats as one, each once."""
-    wanted = {part for one in caveats for part in one.split(", ")}
-    return ", ".join(name for name in _SAID if name in wanted)
+    """Return several caveats as one, each once, in the order of :data:`CAVEATS`."""
+    wanted = sorted({part for one in caveats for part in one.split(", ") if part})
+    return ", ".join(sorted(wanted, key=[*_SAID, *wanted].index))
 
 
 def size(spec: str) -> int | None:

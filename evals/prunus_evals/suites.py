@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from prunus.core.errors import PrunusError, one_line
-from prunus_evals import provenance, studies
+from prunus_evals import provenance, readers, studies
 from prunus_evals.errors import EvalError, UnknownName, Unreachable
 from prunus_evals.studies import Choice, Number, Row, Study, Table
 
@@ -138,11 +138,16 @@ def _names(own: Sequence[Study]) -> str:
 
 
 def _run(study: Study, choice: Choice, folder: Path | None, progress: Callable[[str], None]) -> Done:
-    """Run a study; its tables are read again where the same code and settings made them for the same choice."""
+    """Run a study; its tables are read again where the same code, settings and models made them for the same choice.
+
+    A server that says nothing of its model, as one that is gone, is taken for the same.
+    """
     key = {"choice": json.loads(json.dumps(asdict(choice))), "state": provenance.state()}
+    models = {spec: readers.served(spec) for spec in choice.readers}
     place = folder / "tables" / f"{study.name.replace(':', '-')}.json" if folder else None
     kept = _kept(place)
-    if kept.get("key") == key:
+    known = kept.get("models", {})
+    if kept.get("key") == key and all(said in (None, known.get(spec)) for spec, said in models.items()):
         return Done(study.name, study.title, tuple(map(table_of, kept["tables"])), kept["seconds"])
     start = time.perf_counter()
     try:
@@ -157,7 +162,7 @@ def _run(study: Study, choice: Choice, folder: Path | None, progress: Callable[[
     seconds = time.perf_counter() - start
     if place is not None:
         place.parent.mkdir(parents=True, exist_ok=True)
-        value = {"key": key, "seconds": seconds, "tables": [asdict(table) for table in tables]}
+        value = {"key": key, "models": models, "seconds": seconds, "tables": [asdict(table) for table in tables]}
         beside = place.with_suffix(".new")  # the file is the old or the new one at every time
         beside.write_text(json.dumps(value), encoding="utf-8")
         os.replace(beside, place)

@@ -85,11 +85,14 @@ def warnings(run: Mapping[str, Any], tasks: Mapping[str, Any]) -> list[str]:
         found.append(f"The last start did not finish ({starts[-1]['end']}): tables hold what was measured until then.")
     if len(run.get("plans", ())) > 1:
         found.append(f"{len(run['plans'])} plans were run into this folder; rows can have different questions.")
-    codes = {start["code"] for start in starts}
-    if len(codes) > 1:
+    states = {start.get("state", start["code"]) for start in starts}
+    if len(states) > 1:
         moved = differences(starts[0]["versions"], starts[-1]["versions"])
         what = f": {'; '.join(moved)}" if moved else ", of the same version numbers"
-        found.append(f"The outcomes were measured by {len(codes)} states of the code{what}.")
+        found.append(
+            f"{len(states)} states of code, packages or settings were run into this folder{what}; tables hold what the "
+            "last of them measured."
+        )
     for task, content in tasks.items():
         sizes = {cell["questions"]["all"] for cells in content["systems"].values() for cell in cells.values()}
         if len(sizes) > 1:

@@ -313,10 +313,10 @@ def notes(study: Study, choice: Choice, outcomes: Sequence[Outcome]) -> tuple[st
     lines = [f"{'Stand-ins for the sets of the paper' if choice.stand_ins else 'Sets'}: {', '.join(parts)}."]
     used = dict.fromkeys(outcome.reader for outcome in outcomes if outcome.reader != harness.NO_READER)
     caveats = {name: said for outcome in outcomes for name, said in outcome.caveats.items()}
-    named = "; ".join(spec + (f" ({readers.CAVEATS[caveats[spec]]})" if spec in caveats else "") for spec in used)
+    behind = {name: readers.CAVEATS.get(said, said) for name, said in caveats.items()}
+    named = "; ".join(spec + (f" ({behind[spec]})" if spec in behind else "") for spec in used)
     lines.append(f"Readers: {named}." if used else "No reader: the evidence is scored.")
-    used = dict.fromkeys(outcome.system for outcome in outcomes)
-    lines += [f"{name} works with a model: {readers.CAVEATS[caveats[name]]}." for name in used if name in caveats]
+    lines += [f"{name} works with a model: {said}." for name, said in behind.items() if name not in used]
     lines.append(INTERVALS)
     return tuple(lines)
 
