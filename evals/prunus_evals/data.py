@@ -28,9 +28,7 @@ def data_folder() -> Path:
     """
     value = os.environ.get(VARIABLE)
     if not value:
-        raise DataMissing(
-            f"the evaluation data is missing: set {VARIABLE} to its folder (own:FILE needs none)"
-        )
+        raise DataMissing(f"the evaluation data is missing: set {VARIABLE} to its folder (own:FILE needs none)")
     folder = Path(value)
     if not folder.is_dir():
         raise DataMissing(f"{VARIABLE} is {folder}, which is not a folder")
