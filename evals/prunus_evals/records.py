@@ -211,6 +211,11 @@ class Reading:
     completion_tokens: int = 0
     seconds: float = 0.0
 
+    @property
+    def counted(self) -> bool:
+        """Whether the server counted tokens: no prompt has none."""
+        return self.prompt_tokens > 0
+
 
 class Reader(Protocol):
     """A language model that answers from evidence."""

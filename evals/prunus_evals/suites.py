@@ -82,11 +82,14 @@ def named(name: str) -> Suite:
 
 
 def chosen(suite: Suite, study: Study, choice: Choice) -> Choice:
-    """Return the choice for one study: the paper's sets where all are here, else stand-ins; options that it takes."""
+    """Return the choice for one study: the paper's sets where all are here, else stand-ins; options that it takes.
+
+    Budgets are those of the user, else of the study, else of the suite.
+    """
     default = suite.choice
     found = replace(
         choice,
-        budgets=choice.budgets or default.budgets,
+        budgets=choice.budgets or study.budgets or default.budgets,
         limit=choice.limit or default.limit,
         questions=choice.questions or default.questions,
         options={name: value for name, value in choice.options.items() if name in study.options},

@@ -84,18 +84,18 @@ def test_both_orders_are_asked_and_agreeing_ones_count(run: Path) -> None:
     result = place(run).model("", made=judge)
     group = only(result)
     assert (group["win"], group["lose"], group["biased"], group["pairs"], group["pages"]) == (6, 0, 0, 6, 3)
-    assert group["win_share"] == group["win_minus_lose"] == [1, 1, 1]
+    assert group["win_share"] == group["win_minus_lose"] == [1, None, None]  # of three pages
     assert len(judge.asked) == 2 * QUESTIONS
     assert "What is 3?" in "".join(judge.asked)
     assert result["judge_tokens"] == {"prompt_tokens": 120, "completion_tokens": 24}
     turned = only(Place(run, ("bad", "good")).model("", made=Scripted(prefers_good)))
-    assert (turned["win"], turned["lose"], turned["win_minus_lose"]) == (0, 6, [-1, -1, -1])
+    assert (turned["win"], turned["lose"], turned["win_minus_lose"]) == (0, 6, [-1, None, None])
 
 
 def test_a_judge_that_likes_the_first_is_position_biased(run: Path) -> None:
     group = only(place(run).model("", made=Scripted(lambda prompt: "[[A]]")))
     assert (group["biased"], group["a_in_both_orders"], group["win"], group["tie"]) == (6, 6, 0, 0)
-    assert group["win_minus_lose"] == [0, 0, 0]
+    assert group["win_minus_lose"] == [0, None, None]
     assert group["same_answers"] == 0
 
 
@@ -161,9 +161,9 @@ def test_grades_are_means_with_a_paired_difference(run: Path) -> None:
         return "[[8]]" if "good" in prompt else "Poor.\n[[2.5]]"
 
     group = only(place(run).model("", grade=True, made=Scripted(graded)))
-    assert group["first"] == [8, 8, 8]
-    assert group["second"] == [2.5, 2.5, 2.5]
-    assert group["first_minus_second"] == [5.5, 5.5, 5.5]
+    assert group["first"] == [8, None, None]
+    assert group["second"] == [2.5, None, None]
+    assert group["first_minus_second"] == [5.5, None, None]
     assert group["unreadable"] == 1
 
 
@@ -371,7 +371,8 @@ def test_the_command_judges_with_a_model_of_the_settings(run: Path) -> None:
     assert "win 0, tie 6, lose 0, position-biased 0" in output
     assert "6 of 6 pairs" in output
     arguments = ["judge", str(run), "--between", "good,bad", "--judge", "scripted:[[7]]", "--grade", "--json"]
-    assert json.loads(CliRunner().invoke(main, arguments).stdout)["groups"][0]["first_minus_second"] == [0, 0, 0]
+    group = json.loads(CliRunner().invoke(main, arguments).stdout)["groups"][0]
+    assert group["first_minus_second"] == [0, None, None]
     with closing(Store(run)) as store:
         assert len(store.about()["judging"]) == 2
 
