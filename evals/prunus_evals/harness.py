@@ -147,13 +147,18 @@ def _run_task(
         if progress is not None:
             progress(state)
 
-    for page in tasks.groups(state.task, half, plan.limit, left_out=left_out, count=begin):
-        for outcome in run_page(page[: plan.questions], engines, plan.budgets, plan, store, state):
-            found.append(outcome)
-            state.outcomes += 1
-        state.pages += 1
-        if progress is not None:
-            progress(state)
+    whole = False
+    try:
+        for page in tasks.groups(state.task, half, plan.limit, left_out=left_out, count=begin):
+            for outcome in run_page(page[: plan.questions], engines, plan.budgets, plan, store, state):
+                found.append(outcome)
+                state.outcomes += 1
+            state.pages += 1
+            if progress is not None:
+                progress(state)
+        whole = True
+    finally:
+        store.note_asked(state.task, repr(plan), {outcome.question for outcome in found}, whole)
     if not found:
         raise EvalError(f"{state.task}: this half has no question; take the other half")
     provenance.note_left_out(store, state.task, left_out)

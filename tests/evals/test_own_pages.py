@@ -174,3 +174,16 @@ def test_the_list_names_the_task_without_data(folder: Path) -> None:
     entries = json.loads(CliRunner().invoke(main, ["list", "--json"]).output)["tasks"]
     assert [entry["missing"] for entry in entries if entry["name"] == "own:FILE"] == [""]
     assert [entry["name"] for entry in entries if ":" in entry["name"]] == ["own:FILE"]
+
+
+def test_a_question_that_was_changed_replaces_the_old_one(folder: Path) -> None:
+    out = folder / "run"
+    kept = {**ANN, "question": "1?"}
+    task = written(folder, kept, {**ANN, "question": "2?", "answers": ["Eve"]})
+    run(task, "--out", str(out))
+    written(folder, kept, {**ANN, "question": "2: who?"})
+    result = run(task, "--out", str(out))
+    assert "2 outcomes, 1 of them stored before" in result.stderr
+    facts = json.loads((out / "report.json").read_text("utf-8"))["tasks"][task]
+    assert facts["questions"] == 2
+    assert facts["systems"]["text_cut"]["50"]["answer"] == [1, 1, 1]
