@@ -186,4 +186,4 @@ def test_a_question_that_was_changed_replaces_the_old_one(folder: Path) -> None:
     assert "2 outcomes, 1 of them stored before" in result.stderr
     facts = json.loads((out / "report.json").read_text("utf-8"))["tasks"][task]
     assert facts["questions"] == 2
-    assert facts["systems"]["text_cut"]["50"]["answer"] == [1, 1, 1]
+    assert facts["systems"]["text_cut"]["50"]["answer"][0] == 1
