@@ -101,7 +101,7 @@ def test_tables_tell_answers_that_stand_in_the_pages_from_others(folder: Path) -
 def test_evidence_is_what_a_person_reads(folder: Path) -> None:
     task = written(folder, {**ANN, "evidence": ["The mayor is Ann Bo."]})
     result = run(task, "--metrics", "gold_recall_4grams", "--json")
-    assert json.loads(result.stdout)[task]["systems"]["text_cut"]["50"]["gold_recall_4grams"] == [1, 1, 1]
+    assert json.loads(result.stdout)[task]["systems"]["text_cut"]["50"]["gold_recall_4grams"][0] == 1
 
 
 def test_questions_without_answers_are_measured_by_their_cost_alone(folder: Path) -> None:
@@ -111,7 +111,7 @@ def test_questions_without_answers_are_measured_by_their_cost_alone(folder: Path
     assert "mean tokens used" in result.stdout
     assert "answer survives" not in result.stdout
     for metric in ("answer", "em_share", "rouge_l", "gold_recall_4grams", "quote_any", "accuracy", "ndcg"):
-        result = run(task, "--metrics", metric)
+        result = run(task, "--reader", "scripted:Ann", "--metrics", metric)
         assert result.exit_code == 2
         assert f"{metric} applies to no question of {task}" in result.stderr.replace("\n", " ")
 
@@ -186,4 +186,4 @@ def test_a_question_that_was_changed_replaces_the_old_one(folder: Path) -> None:
     assert "2 outcomes, 1 of them stored before" in result.stderr
     facts = json.loads((out / "report.json").read_text("utf-8"))["tasks"][task]
     assert facts["questions"] == 2
-    assert facts["systems"]["text_cut"]["50"]["answer"] == [1, 1, 1]
+    assert facts["systems"]["text_cut"]["50"]["answer"][0] == 1
