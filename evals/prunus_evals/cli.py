@@ -173,6 +173,7 @@ def run_command(ctx: click.Context, /, task: str, suite: str, rows: Path | None,
         metrics=_names(chosen["measures"]),
         questions=chosen["questions"],
     )
+    harness.check_metrics(plan)
     progress = None if quiet else Progress()
     left_out: dict[str, dict[str, int]] = {}
     with _interruptible(out, reported=True):
@@ -184,6 +185,7 @@ def run_command(ctx: click.Context, /, task: str, suite: str, rows: Path | None,
     if not as_json:
         click.echo(report.table(result))
     click.echo(report.json_line(result))
+    harness.check_metrics(plan, outcomes)
 
 
 SUITE_OPTIONS = ("suite", "study", "reader", "half", "limit", "questions", "budgets", "options", "out", "markdown")

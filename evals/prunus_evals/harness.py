@@ -17,7 +17,7 @@ from pathlib import Path
 
 from prunus.core.errors import PrunusError, one_line
 from prunus_evals import metrics, provenance, readers, scoring, systems, tasks
-from prunus_evals.errors import EvalError, SystemFailed
+from prunus_evals.errors import EvalError, MetricError, SystemFailed
 from prunus_evals.metrics import Metric
 from prunus_evals.records import Asker, LeftOut, Outcome, Question, Reader, Reading, Reply, System
 from prunus_evals.split import Wanted
@@ -58,6 +58,19 @@ class Plan:
         :raises UnknownName: there is no such metric.
         """
         return tuple(metrics.named(self.metrics or tasks.about(task).metrics))
+
+
+def check_metrics(plan: Plan, outcomes: Sequence[Outcome] | None = None) -> None:
+    """Check that each metric that a plan names has something to score.
+
+    :param outcomes: those of the plan; before it is run, only a missing reader can be known.
+    :raises MetricError: a metric has nothing to score.
+    """
+    for metric in metrics.named(plan.metrics):
+        if metric.of == "answer" and not {*plan.readers} - {NO_READER}:
+            raise MetricError(f"{metric.name} scores answers, and nothing answers: name a language model with --reader")
+        if outcomes is not None and not any(metric.name in outcome.scores for outcome in outcomes):
+            raise MetricError(f"{metric.name} applies to nothing that was measured: take other metrics, or other tasks")
 
 
 @dataclass(slots=True)

@@ -111,7 +111,7 @@ def test_questions_without_answers_are_measured_by_their_cost_alone(folder: Path
     assert "mean tokens used" in result.stdout
     assert "answer survives" not in result.stdout
     for metric in ("answer", "em_share", "rouge_l", "gold_recall_4grams", "quote_any", "accuracy", "ndcg"):
-        result = run(task, "--metrics", metric)
+        result = run(task, "--reader", "scripted:Ann", "--metrics", metric)
         assert result.exit_code == 2
         assert f"{metric} applies to no question of {task}" in result.stderr.replace("\n", " ")
 

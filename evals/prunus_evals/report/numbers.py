@@ -174,6 +174,8 @@ def _cell(own: Cell, base: Cell | None) -> dict[str, Any]:
     readings = [outcome.reading for outcome in own.values() if outcome.reading is not None]
     if readings:
         result["reader"] = _read(readings)
+        if empty := sum(not reading.text.strip() for reading in readings):
+            result["reader"]["empty"] = empty
     stages = _stages(own)
     return {**result, "stages": stages} if stages else result
 

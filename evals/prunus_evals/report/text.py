@@ -48,6 +48,7 @@ def table(result: Mapping[str, Any]) -> str:
             "reader: mean tokens read / written / seconds per question; – where nothing counted",
             _read,
         )
+        lines += _block(content, "empty replies", _empty)
     return "\n".join(lines).lstrip("\n")
 
 
@@ -83,6 +84,11 @@ def _read(cell: Mapping[str, Any]) -> str:
         return "-"
     read = cell["reader"]
     return f"{tokens(read['prompt_tokens'])} / {tokens(read['completion_tokens'])} / {read['seconds']:.2f}"
+
+
+def _empty(cell: Mapping[str, Any]) -> str:
+    read = cell.get("reader", {})
+    return f"{read['empty']} of {cell['questions']['all']}" if "empty" in read else "-"
 
 
 def tokens(number: float | None) -> str:
