@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
-from prunus.core.errors import PrunusError
+from prunus.core.errors import BadBudget, OverWindow, PrunusError
 from prunus.core.events import TokenEvent, UsageEvent
 from prunus.core.options import Options
 from prunus.core.ports import LLM
@@ -147,6 +147,11 @@ def ask(name: str, llm: LLM, messages: Sequence[Message], max_tokens: int) -> Re
     except PrunusError as error:
         raise ReaderFailed(f"{name}: {error}") from error
     return Reading(text, prompt_tokens, completion_tokens, time.perf_counter() - start)
+
+
+def refused(error: ReaderFailed) -> bool:
+    """Return whether a model failed at a prompt because that is longer than its window; it may answer others."""
+    return isinstance(error.__cause__, BadBudget | OverWindow)
 
 
 async def _reply(llm: LLM, messages: Sequence[Message], max_tokens: int) -> tuple[str, int, int]:
