@@ -44,7 +44,7 @@ def _sum(own: Sequence[Outcome], name: str) -> int | None:
 
 def _name(row: Mapping[str, Any]) -> str:
     reader = "" if row["reader"] == "none" else f" > {row['reader']}"
-    return row["system"] + reader + (f", prompt {row['prompt']}" if row["prompt"] else "")
+    return str(row["system"]) + reader + (f", prompt {row['prompt']}" if row["prompt"] else "")
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
