@@ -31,6 +31,7 @@ from prunus_evals.studies._baselines import Nothing, VectorDB
 from prunus_evals.studies._raptor_published import Published
 from prunus_evals.studies.raptor import cited
 from prunus_evals.systems._extract import Extractor
+from prunus_evals.systems._prunus_answers import READ
 from prunus_evals.tokens import Counter, llama2
 
 WHOLE = 131_072
@@ -150,20 +151,30 @@ def apart(title: str, published: Published, digits: int) -> Table:
     return replace(cited(title, published, digits), notes=("Other data than ours: no row can be compared with ours.",))
 
 
+def _data_note(study: Study, choice: Choice, outcomes: Sequence[Outcome]) -> str:
+    return studies.notes(study, choice, outcomes)[0]
+
+
 def _extraction_notes(study: Study, choice: Choice, outcomes: Sequence[Outcome]) -> list[str]:
     """Return what a table of extraction says of itself: data, models, and replies that name nothing."""
-    lines = [*studies.notes(study, choice, outcomes)]
-    for label, name in extractors_of(choice).items():
-        own = [outcome for outcome in outcomes if outcome.system == name]
-        nonsense, refused = (sum(outcome.facts.get(fact, 0) for outcome in own) for fact in ("nonsense", "refused"))
-        caveats = dict.fromkeys(readers.CAVEATS.get(one.caveat, one.caveat) for one in own if one.caveat)
-        told = list(caveats)
-        if nonsense:
-            told.append(f"{nonsense} of {len(own)} questions got no reply that names tags or None, and count as wrong")
-        if refused:
-            told.append(f"{refused} of them because the prompt was longer than the model's window")
-        lines += [f"{label}: {'; '.join(told)}."] if told else []
-    return lines
+    lines = [_data_note(study, choice, outcomes), "Scored are the tags that an extractor names.", studies.INTERVALS]
+    if choice.readers:
+        lines.append("By prompt alone: all sentences with their tags in one prompt, that of the file tags.txt.")
+    told = (_model_note(label, name, outcomes) for label, name in extractors_of(choice).items())
+    return [*lines, *filter(None, told)]
+
+
+def _model_note(label: str, system: str, outcomes: Sequence[Outcome]) -> str:
+    """Return what must be said of the model of a row, and of the replies that it did not give; '' for nothing."""
+    own = [outcome for outcome in outcomes if outcome.system == system]
+    nonsense, refused = (sum(outcome.facts.get(fact, 0) for outcome in own) for fact in ("nonsense", "refused"))
+    caveat = getattr(systems.make(system, llama2()), "caveat", "")
+    told = [readers.CAVEATS.get(caveat, caveat)] if caveat else []
+    if nonsense:
+        told.append(f"{nonsense} of {len(own)} questions got no reply that names tags or None, and count as wrong")
+    if refused:
+        told.append(f"{refused} of them because the prompt was longer than the model's window")
+    return f"{label}: {'; '.join(told)}." if told else ""
 
 
 NONE_NOTE = (
@@ -175,10 +186,13 @@ NONE_NOTE = (
 def _run_needles(study: Study, choice: Choice, folder: Path | None, progress: Tell) -> Sequence[Table]:
     columns = [(title, task, F1) for title, task in NEEDLES.items()]
     outcomes = extracted(study, choice, folder, progress, (F1,))
-    said = [NONE_NOTE, "The paper's needles are not published; those of the room are its own."]
+    said = [NONE_NOTE, "The paper's needles are not published; those here are our own."]
     tables = extraction_tables(study, choice, columns, _sag_published.TABLE_3, outcomes, said)
-    notes = tuple(_extraction_notes(study, choice, outcomes))
-    return [*tables, *(map_of(label, name, outcomes, notes) for label, name in extractors_of(choice).items())]
+    data = _data_note(study, choice, outcomes)
+    for label, name in extractors_of(choice).items():
+        notes = (data, "Means without intervals: cells hold few questions.", _model_note(label, name, outcomes))
+        tables.append(map_of(label, name, outcomes, tuple(filter(None, notes))))
+    return tables
 
 
 def map_of(label: str, system: str, outcomes: Sequence[Outcome], said: tuple[str, ...]) -> Table:
@@ -200,7 +214,10 @@ def _run_open_source(study: Study, choice: Choice, folder: Path | None, progress
     names = {task: task for task in OPEN_STAND_INS} if choice.stand_ins else OPEN_SOURCE
     columns = [(title, task, F1) for title, task in names.items()]
     outcomes = extracted(study, choice, folder, progress, (F1,))
-    return extraction_tables(study, choice, columns, _sag_published.TABLE_4, outcomes, [NONE_NOTE, "Columns: F1."])
+    said = [NONE_NOTE]
+    if not choice.stand_ins:
+        said.append("Tags of Multi-Ans and Multi-Q: of your files; the paper's, by a model, are not published.")
+    return extraction_tables(study, choice, columns, _sag_published.TABLE_4, outcomes, said)
 
 
 def _run_real_world(study: Study, choice: Choice, folder: Path | None, progress: Tell) -> Sequence[Table]:
@@ -243,7 +260,10 @@ def page_systems(choice: Choice, counter: Counter) -> dict[str, System]:
     }
 
 
-PAGES_NOTE = "The paper's 463 requests are not published, and a request log holds sentences: these are whole pages."
+PAGES_NOTE = (
+    "The paper's 463 requests are not published, and a request log holds sentences; the stand-in has whole pages, and "
+    "too few questions for a score."
+)
 
 
 def _run_tokens(study: Study, choice: Choice, folder: Path | None, progress: Tell) -> Sequence[Table]:
@@ -286,11 +306,15 @@ def _systems_notes(choice: Choice, budget: int) -> list[str]:
     extractor = choice.options.get("extractor", EXT_SYSTEM)
     model = "" if "@llm=" in extractor else " (no model)"
     embedder = choice.options.get("embedder", "static")
-    return [
+    lines = [
         f"{EXT}: {extractor}{model}; Internet-SAG-Naive: {NAIVE}; VectorDB-RAG embeds with {embedder}. "
-        f"The evidence of a question is cut at {budget} tokens.",
-        PAGES_NOTE,
+        f"The evidence of a question is cut at {budget} tokens."
     ]
+    if extractor.startswith(EXT_SYSTEM):
+        lines.append(f"{EXT_SYSTEM} reads {READ} tokens of a question's pages at most.")
+    if choice.readers:
+        lines.append(f"Readers answer with the prompt of the file {LONG}.txt.")
+    return [*lines, PAGES_NOTE]
 
 
 # --- Table 1: judged answers ---------------------------------------------------------------------
@@ -310,7 +334,8 @@ def _run_judged(study: Study, choice: Choice, folder: Path | None, progress: Tel
             if label != EXT
         }
     caveat = readers.caveat(judge.name, judge.real)
-    said = [*studies.notes(study, choice, outcomes), *_systems_notes(choice, budget)]
+    said = [line for line in studies.notes(study, choice, outcomes) if line != studies.INTERVALS]
+    said += _systems_notes(choice, budget)
     said.append(
         f"Judge: {judge.name}" + (f" ({readers.CAVEATS[caveat]})" if caveat else "") + "; both orders of each pair. "
         f"Columns: pairs in which {EXT} wins, ties or loses against the row, those on which the orders contradict each "
@@ -339,7 +364,7 @@ def judged_table(choice: Choice, verdicts: Mapping[str, Mapping[str, Any]]) -> T
 def _differences(found: Mapping[str, Any]) -> list[str]:
     """Return the share of wins minus that of losses for each reader, with its interval."""
     return [
-        "{}: wins minus losses {:+.3f} [{:+.3f} {:+.3f}] of {} pairs.".format(
+        "{}: share of wins minus losses {:+.3f} [{:+.3f} {:+.3f}: 95 %, bootstrap over pages] of {} pairs.".format(
             group["reader"], *group["win_minus_lose"], group["pairs"]
         )
         for group in found["groups"]
@@ -391,7 +416,7 @@ STUDIES = (
     ),
     Study(
         "sag:1",
-        "Internet-SAG, Table 1: answers judged in pairs",
+        "Internet-SAG, Table 1: answers of Internet-SAG-Ext against those of each row, judged in pairs",
         stand_ins=PAGES_STAND_INS,
         reader=True,
         options={**PAGES_OPTIONS, "judge": "spec of the language model that judges"},
