@@ -6,14 +6,14 @@ import json
 import shlex
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
-from prunus.core.errors import BadInput, MissingExtra, OutsideFailed, one_line
+from prunus.core.errors import OutsideFailed, PrunusError, one_line
 from prunus.core.text.numbers import bounded_int
 from prunus_evals import (
     articles,
@@ -39,19 +39,21 @@ from prunus_evals import (
     tasks,
     tokens,
 )
-from prunus_evals.errors import EvalError, ReaderFailed
+from prunus_evals.errors import EvalError, ReaderFailed, SystemFailed
 from prunus_evals.progress import Progress
 from prunus_evals.records import Outcome
 from prunus_evals.report.files import write as write_report
 from prunus_evals.report.markdown import markdown
 from prunus_evals.split import Half
-from prunus_evals.store import FILE
+from prunus_evals.store import FILE, Store
 
 HALVES = click.Choice(["dev", "report"])
+INTERRUPTED = 130
+"""The exit code after Ctrl-C."""
 
 
 class _Group(click.Group):
-    """Turns this package's errors, bad input and missing extras into one line and exit code 2.
+    """Turns this package's errors, and those of Prunus, into one line and exit code 2, and Ctrl-C into 130.
 
     The exit code is 3 where a reader or a judge failed: a service or a model outside.
     """
@@ -59,20 +61,24 @@ class _Group(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
-        except ReaderFailed as error:
+        except (ReaderFailed, OutsideFailed) as error:
             click.echo(f"prunus eval: {one_line(str(error), longest=600)}", err=True)
             raise click.exceptions.Exit(OutsideFailed.exit_code) from error
-        except (EvalError, BadInput, MissingExtra) as error:
+        except (EvalError, PrunusError) as error:
             raise click.UsageError(str(error), ctx) from error
+        except KeyboardInterrupt:
+            click.echo("\nprunus eval: interrupted; run the same command again", err=True)
+            raise click.exceptions.Exit(INTERRUPTED) from None
 
 
 @click.group(name="eval", cls=_Group)
 def main() -> None:
-    """Measure Prunus and baselines on real pages and questions.
+    """Measure Prunus and baselines on real pages and questions: your own, or published sets.
 
     \b
     Examples:
-      prunus eval survival --systems prunus:hybrid:html,chunks_bm25
+      prunus eval run --task own:examples/own.jsonl --systems prunus:hybrid:html,chunks_bm25 --out runs/own
+      prunus eval list
       prunus eval gate
     """
 
@@ -97,7 +103,7 @@ def _write(path: Path, outcomes: Sequence[Outcome]) -> None:
 @main.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_command(as_json: bool) -> None:
-    """List tasks, systems, metrics and prompts, with what each needs and what is missing.
+    """List tasks, systems, metrics, prompts, studies and suites, with what is missing here to use each.
 
     Example: prunus eval list --json
     """
@@ -105,13 +111,18 @@ def list_command(as_json: bool) -> None:
 
 
 @main.command("run")
-@click.option("--task", default="", help="Tasks, separated by commas.")
+@click.option("--task", default="", help="Tasks, separated by commas; own:FILE for your own.")
 @click.option("--suite", default="", help="Studies instead of tasks: the suite offline, or smoke.")
 @click.option("--study", default="", help="Studies or papers of the suite, separated by commas; by default all.")
 @click.option("--markdown", type=click.Path(path_type=Path), default=None, help="Folder for the pages of a suite.")
 @click.option("--set", "options", multiple=True, metavar="NAME=VALUE", help="A choice of a suite's studies.")
 @click.option("--systems", "wanted", default=systems.DEFAULT, show_default=True, help="Systems, separated by commas.")
-@click.option("--reader", default="none", show_default=True, help="Language models that answer, separated by commas.")
+@click.option(
+    "--reader",
+    default="none",
+    show_default=True,
+    help="Language models that answer, separated by commas, as openai:MODEL or http://HOST/v1#MODEL.",
+)
 @click.option("--half", type=click.Choice(["dev", "report", "all"]), default=None, help="Half of the data.")
 @click.option("--budgets", default="512,1024,2048,4096", show_default=True, help="Tokens, separated by commas.")
 @click.option("--metrics", "measures", default="", help="Metrics, separated by commas; by default those of each task.")
@@ -129,11 +140,15 @@ def list_command(as_json: bool) -> None:
 def run_command(ctx: click.Context, /, task: str, suite: str, rows: Path | None, **chosen: Any) -> None:
     """Answer the questions of tasks from the evidence of systems, and score evidence and answers.
 
+    The task own:FILE takes your own pages and questions; docs/evaluation.md has the form of the file. Other tasks read
+    the folder that PRUNUS_DATA names. `prunus eval list` shows all names.
+
     With --out every outcome is kept: the same command goes on where it was stopped, and writes report.html and
     report.json. The exit code is 3 where a reader failed, and 130 after Ctrl-C.
 
     \b
     Examples:
+      prunus eval run --task own:examples/own.jsonl --systems prunus:hybrid:html,chunks_bm25 --out runs/own
       prunus eval run --task table_qa --systems prunus:hybrid:html,chunks_bm25 --out runs/tables
       prunus eval run --task nq --reader http://localhost:8080/v1#smollm2 --budgets 1024 --limit 5 --out runs/nq
       prunus eval run --suite offline --half report --limit 40 --out runs/offline --markdown docs/results
@@ -176,7 +191,10 @@ SUITE_OPTIONS = ("suite", "study", "reader", "half", "limit", "questions", "budg
 
 
 def _run_suite(ctx: click.Context, name: str, quiet: bool) -> None:
-    """Run a suite with the options that the user gave; the exit code is 1 where a study failed."""
+    """Run a suite with the options that the user gave.
+
+    The exit code is 1 where a study failed, and 3 where a language model could not be reached.
+    """
     given = {
         key: value
         for key, value in ctx.params.items()
@@ -213,7 +231,8 @@ def _run_suite(ctx: click.Context, name: str, quiet: bool) -> None:
     for one in failed:
         click.echo(f"prunus eval: {one.study} was not run: {one.failed}", err=True)
     if failed:
-        raise click.exceptions.Exit(1)
+        click.echo(f"prunus eval: {len(failed)} of {len(done)} studies were not run; {_kept(out)}", err=True)
+        raise click.exceptions.Exit(OutsideFailed.exit_code if any(one.unreachable for one in done) else 1)
 
 
 def _command(given: dict[str, Any]) -> str:
@@ -228,22 +247,35 @@ def _command(given: dict[str, Any]) -> str:
 
 @contextmanager
 def _interruptible(out: Path | None, reported: bool = False) -> Iterator[None]:
-    """Say what was kept and how to go on when a reader fails, and after Ctrl-C (exit code 130).
+    """Say what was kept and how to go on when a model or a system fails, and after Ctrl-C (exit code 130).
 
     :param reported: write the report of the folder afterwards, if it is a run.
     """
-    kept = "nothing was kept, for want of --out"
-    if out is not None:
-        kept = f"what was measured is kept in {out}: run the same command again to go on"
+    kept = _kept(out)
     try:
         yield
+        if reported and out is not None and _measured(out):
+            click.echo(f"report: {write_report(out)[0]}", err=True)
     except KeyboardInterrupt:
         click.echo(f"\nprunus eval: interrupted; {kept}", err=True)
-        raise click.exceptions.Exit(130) from None
-    except ReaderFailed as error:
-        raise ReaderFailed(f"{error}; {kept}") from error
-    if reported and out is not None and (out / FILE).is_file():
-        click.echo(f"report: {write_report(out)[0]}", err=True)
+        raise click.exceptions.Exit(INTERRUPTED) from None
+    except (ReaderFailed, SystemFailed) as error:
+        raise type(error)(f"{error}; {kept}") from error
+
+
+def _measured(out: Path) -> bool:
+    """Return whether a folder holds a run with outcomes."""
+    if not (out / FILE).is_file():
+        return False
+    with closing(Store(out)) as store:
+        return not store.empty
+
+
+def _kept(out: Path | None) -> str:
+    """Return what is kept of a run that did not end well, and how it goes on."""
+    if out is None:
+        return "nothing was kept, for want of --out"
+    return f"what was measured is kept in {out}: run the same command again to go on"
 
 
 @main.command("report")
@@ -263,8 +295,8 @@ def report_command(folder: Path, cases: bool | None, base: str, as_markdown: boo
 
     \b
     Examples:
-      prunus eval report runs/tables
-      prunus eval report runs/tables --markdown
+      prunus eval report runs/own
+      prunus eval report runs/own --markdown
     """
     place, facts = write_report(folder, cases, base)
     if as_json:
@@ -291,7 +323,7 @@ def compare_command(first: Path, second: Path, pairs: tuple[str, ...], cases: bo
     \b
     Examples:
       prunus eval compare runs/before runs/after
-      prunus eval compare runs/a runs/a --match prunus:bm25:html=prunus:hybrid:html
+      prunus eval compare runs/own runs/own --match chunks_bm25:filled=prunus:hybrid:html
     """
     result = compare.compare(first, second, _pairs(pairs), cases)
     click.echo(json.dumps(result) if as_json else compare.table(result))
@@ -326,7 +358,7 @@ def study_command(
     \b
     Examples:
       prunus eval study htmlrag:5 --stand-ins --half dev --limit 20 --out runs/htmlrag
-      prunus eval study raptor:4 --reader http://localhost:8080/v1#qwen --limit 2
+      prunus eval study raptor:4 --stand-ins --reader http://localhost:8080/v1#qwen --limit 2 --out runs/raptor
     """
     chosen = dict(option.partition("=")[::2] for option in options)
     choice = studies.Choice(
@@ -650,10 +682,10 @@ def judge_command(folder: Path, between: str, **chosen: Any) -> None:
 
     \b
     Examples:
-      prunus eval judge runs/nq --between prunus:hybrid:html,chunks_bm25 --judge openai:gpt-4o
-      prunus eval judge runs/nq --between prunus:hybrid:html,chunks_bm25 --judge openai:gpt-4o --grade
-      prunus eval judge runs/nq --between prunus:hybrid:html,chunks_bm25 --export pairs.csv
-      prunus eval judge runs/nq --between prunus:hybrid:html,chunks_bm25 --import pairs.csv
+      prunus eval judge runs/nq --between prunus:hybrid:html,chunks_bm25:filled --judge openai:gpt-4o
+      prunus eval judge runs/nq --between prunus:hybrid:html,chunks_bm25:filled --judge openai:gpt-4o --grade
+      prunus eval judge runs/nq --between prunus:hybrid:html,chunks_bm25:filled --export pairs.csv
+      prunus eval judge runs/nq --between prunus:hybrid:html,chunks_bm25:filled --import pairs.csv
     """
     from prunus_evals.judging import session
 
@@ -706,7 +738,10 @@ def _judge_progress(done: int, total: int) -> None:
 def stages_command(half: Half, wanted: str, pages: int, limit: int, budget: int) -> None:
     """Print tokens and seconds by stage, for questions about many real pages at once.
 
-    Example: prunus eval stages --systems prunus:hybrid:html,'prunus:hybrid>generative:model/:html' --limit 2
+    \b
+    Examples:
+      prunus eval stages --limit 2
+      prunus eval stages --systems prunus:hybrid:html,'prunus:hybrid>generative:model/:html' --limit 2
     """
     questions = stage_costs.load(half, pages, limit)
     found = stage_costs.run(questions, systems.expand(wanted), budget, lambda line: click.echo(line, err=True))

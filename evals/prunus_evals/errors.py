@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from prunus.core.text.near import did_you_mean
+
 
 class EvalError(Exception):
     """Base of every expected error of this package."""
@@ -31,8 +35,31 @@ class BudgetBroken(EvalError):
 
 
 class UnknownName(EvalError):
-    """There is no task or system of this name."""
+    """There is no task, system, metric or the like of this name."""
+
+    @classmethod
+    def among(cls, kind: str, name: str, known: Iterable[str]) -> UnknownName:
+        """Return the error for a name that is none of the known ones; it says which was meant, else all of them.
+
+        :param kind: what is named, as ``task``.
+        """
+        there = list(known)
+        if near := did_you_mean(name, there):
+            return cls(f"unknown {kind} {name}{near} (prunus eval list shows all)")
+        plural = f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
+        return cls(f"unknown {kind} {name}; the {plural} are: {', '.join(there)}")
 
 
 class ReaderFailed(EvalError):
-    """A reader or a judge cannot be reached, refuses, does not finish, or answers what cannot be read."""
+    """A language model cannot be reached, refuses, does not finish, or answers what cannot be read.
+
+    The model is a reader or a judge, or works inside a system.
+    """
+
+
+class Unreachable(ReaderFailed):
+    """A language model cannot be reached, or does not answer in time."""
+
+
+class SystemFailed(EvalError):
+    """A system failed at a question; the message names both."""

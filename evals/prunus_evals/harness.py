@@ -15,8 +15,9 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from prunus.core.errors import PrunusError, one_line
 from prunus_evals import metrics, provenance, readers, scoring, systems, tasks
-from prunus_evals.errors import EvalError
+from prunus_evals.errors import EvalError, SystemFailed
 from prunus_evals.metrics import Metric
 from prunus_evals.records import Asker, LeftOut, Outcome, Question, Reader, Reading, Reply, System
 from prunus_evals.split import Wanted
@@ -105,21 +106,22 @@ def run(
         What was measured is kept.
     """
     for task in plan.tasks:
-        plan.metrics_of(task)
+        chosen = plan.metrics_of(task)
+        tasks.check(task, chosen if plan.metrics else ())
     made = engines or engines_of(plan)
     halves = {task: plan.half or tasks.about(task).half for task in plan.tasks}
-    with closing(Store(folder)) as store, provenance.noted(store, asdict(plan), halves, add):
-        state = Progress(tasks=len(plan.tasks))
-        found: list[Outcome] = []
-        try:
+    found: list[Outcome] = []
+    try:
+        with closing(Store(folder)) as store, provenance.noted(store, asdict(plan), halves, add):
+            state = Progress(tasks=len(plan.tasks))
             for state.number, state.task in enumerate(plan.tasks, 1):
                 unasked: list[LeftOut] = []
                 found += _run_task(plan, halves[state.task], made, store, state, progress, unasked)
                 if left_out is not None:
                     left_out[state.task] = provenance.reasons(unasked)
-        except sqlite3.Error as error:
-            raise EvalError(f"{folder} cannot be written: {error}; what was measured before is kept") from error
-        return found
+    except sqlite3.Error as error:
+        raise EvalError(f"{folder} cannot be written: {error}; what was measured before is kept") from error
+    return found
 
 
 def _run_task(
@@ -180,8 +182,12 @@ def run_page(
     store: Store | None = None,
     state: Progress | None = None,
 ) -> Iterator[Outcome]:
-    """Yield the outcomes of the questions about one page; what the store holds is not measured again."""
-    store = store or Store(None)
+    """Yield the outcomes of the questions about one page; what the store holds is not measured again.
+
+    What other code, packages or settings measured is measured again; see :func:`.provenance.state`.
+    """
+    store, measured_by = store or Store(None), provenance.state()
+    models = {spec: readers.identity(spec, store) for spec, reader in engines.readers.items() if reader}
     for system in engines.systems:
         preparing = _Preparing(system)
         for question in page:
@@ -189,16 +195,19 @@ def run_page(
             for budget in budgets:
                 for spec, reader in (engines.readers or {NO_READER: None}).items():
                     prompt = readers.prompt_of(question, plan.prompt if plan else "") if reader else ""
-                    key = store.key(question, system.name, budget, spec, prompt, chosen)
+                    model = models.get(spec, spec)
+                    key = store.key(question, system.name, budget, model, prompt, chosen, measured_by)
                     outcome = store.outcome(key)
                     if outcome is None:
-                        outcome = _measured(question, preparing, budget, (spec, reader), chosen, engines.counter, store)
-                        if reader and plan and plan.prompt:
-                            outcome = replace(outcome, prompt_name=plan.prompt)
+                        asked = spec, reader, model
+                        outcome = _measured(question, preparing, budget, asked, chosen, engines.counter, store)
+                        named = plan.prompt if reader and plan else ""
+                        outcome = replace(outcome, prompt_name=named, state=measured_by)
                         store.keep_question(question)
                         store.keep(key, outcome)
                     elif state is not None:
                         state.reused += 1
+                    store.note_state(measured_by)
                     yield outcome
 
 
@@ -210,21 +219,38 @@ class _Preparing:
         self.cpu = self.seconds = 0.0
         self._asker: Asker | None = None
         self._documents: object = None
-        self._last: tuple[object, Reply, float, float] | None = None
+        self._last: tuple[Question, int, Reply, float, float] | None = None
 
     def ask(self, question: Question, budget: int) -> tuple[Reply, float, float]:
-        """Return the reply, and its CPU and wall seconds: who has one question pays for the whole preparation."""
+        """Return the reply, and its CPU and wall seconds: who has one question pays for the whole preparation.
+
+        :raises ReaderFailed: a model inside the system failed.
+        :raises SystemFailed: the system failed otherwise.
+        """
+        try:
+            return self._asked(question, budget)
+        except EvalError:
+            raise
+        except PrunusError as error:
+            raise readers.failed(self.system.name, error) from error
+        except Exception as error:  # the code of another package may raise anything
+            line = one_line(f"{type(error).__name__}: {error}", longest=300)
+            raise SystemFailed(
+                f"{self.system.name} failed at question {question.id} of {question.task}: {line}"
+            ) from error
+
+    def _asked(self, question: Question, budget: int) -> tuple[Reply, float, float]:
         if self._asker is None or self._documents != question.documents:
             cpu, wall = time.process_time(), time.perf_counter()
             self._asker = self.system.prepare(question.documents)
             self._documents = question.documents
             self.cpu, self.seconds = time.process_time() - cpu, time.perf_counter() - wall
-        if self._last is None or self._last[0] != (question.id, budget):
+        if self._last is None or self._last[0] is not question or self._last[1] != budget:
             cpu, wall = time.process_time(), time.perf_counter()
             ask_question = getattr(self._asker, "ask_question", None)
             reply = ask_question(question, budget) if ask_question else self._asker.ask(question.question, budget)
-            self._last = (question.id, budget), reply, time.process_time() - cpu, time.perf_counter() - wall
-        _, reply, cpu, wall = self._last
+            self._last = question, budget, reply, time.process_time() - cpu, time.perf_counter() - wall
+        _, _, reply, cpu, wall = self._last
         spent = reply.cpu_seconds if reply.cpu_seconds is not None else self.cpu + cpu
         return reply, spent, self.seconds + wall
 
@@ -233,7 +259,7 @@ def _measured(
     question: Question,
     preparing: _Preparing,
     budget: int,
-    reader: tuple[str, Reader | None],
+    reader: tuple[str, Reader | None, str],
     chosen: Sequence[Metric],
     counter: Counter,
     store: Store,
@@ -242,12 +268,12 @@ def _measured(
     reply, cpu, seconds = preparing.ask(question, budget)
     tokens = scoring.tokens_of(reply, question, name, budget, counter)
     reading: Reading | None = None
-    spec, model = reader
+    spec, model, identity = reader
     prompt = ""
-    caveat: str = getattr(preparing.system, "caveat", "")
+    caveats = {name: getattr(preparing.system, "caveat", "")}
     if model is not None:
-        caveat = caveat or readers.caveat(spec, model.real)
-        reading, prompt = readers.read(model, question, reply.text, store)
+        caveats[spec] = readers.caveat(spec, model.real)
+        reading, prompt = readers.read(model, question, reply.text, store, identity)
     output = scoring.output_of(reply, None if reading is None else reading.text)
     return Outcome(
         task=question.task,
@@ -267,5 +293,6 @@ def _measured(
         labels=dict(question.labels),
         facts=dict(reply.facts),
         evidence=store.keep_text(reply.text),
-        caveat=caveat,
+        caveat=readers.joined(caveats.values()),
+        caveats={one: said for one, said in caveats.items() if said},
     )

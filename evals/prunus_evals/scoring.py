@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
 
 from prunus_evals.errors import BudgetBroken, MetricError
 from prunus_evals.metrics import Metric
@@ -21,10 +23,17 @@ def tokens_of(reply: Reply, question: Question, system: str, budget: int, counte
 
     :raises BudgetBroken: the reply has more tokens than the budget.
     """
-    tokens = counter.count([reply.text])[0]
+    key: Any = counter  # its protocol does not say that it can be a key
+    tokens = _counted(key, reply.text)
     if tokens > budget:
         raise BudgetBroken(system, question.id, budget, tokens)
     return tokens
+
+
+@lru_cache(maxsize=8)
+def _counted(counter: Counter, text: str) -> int:
+    """Count a text; a short page is kept whole at several budgets, one after another."""
+    return counter.count([text])[0]
 
 
 def counts_of(question: Question, output: Output, metrics: Sequence[Metric]) -> dict[str, list[float]]:

@@ -1,7 +1,8 @@
 """The folder of a run: outcomes, questions, evidence, pages, and every reply of a reader, in one SQLite file.
 
 Each is written in a transaction of its own: a run that is killed loses at most the question it was at. The file keeps
-a log beside it while it is open (``run.sqlite-wal``); whoever opens it next takes the log in.
+a log beside it while it is open (``run.sqlite-wal``); whoever opens it next takes the log in. Two processes may write
+to one folder at the same time.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import hashlib
 import json
 import sqlite3
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +63,10 @@ class Store:
         self.place = place
         self._kept = folder is not None
         self._questions: set[str] = set()
-        self._hashed: tuple[Sequence[Document], str] | None = None
-        form = self.about().setdefault("form", FORM)
+        self._documents: tuple[Sequence[Document], str] | None = None
+        self._question: tuple[Question, str] | None = None
+        self._state = ""
+        form = self.fact("form", FORM)
         if form != FORM:
             raise EvalError(f"{place} has form {form}, not {FORM}; take another folder")
         self.note({"form": FORM})
@@ -75,33 +79,75 @@ class Store:
         """Return what was noted of the run: its plan, versions and times."""
         return {name: json.loads(value) for name, value in self._database.execute("select name, value from about")}
 
+    def fact(self, name: str, default: Any = None) -> Any:
+        """Return one thing that was noted of the run."""
+        row = self._database.execute("select value from about where name = ?", (name,)).fetchone()
+        return default if row is None else json.loads(row[0])
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other processes from writing until the end, so that what is read, changed and noted loses nothing."""
+        self._database.execute("begin immediate")
+        try:
+            yield
+        except BaseException:
+            self._database.execute("rollback")
+            raise
+        self._database.execute("commit")
+
     def note(self, values: Mapping[str, Any]) -> None:
         """Note facts of the run, ready for JSON."""
         rows = [(name, json.dumps(value)) for name, value in values.items()]
         self._database.executemany("insert or replace into about values (?, ?)", rows)
 
-    def key(
-        self, question: Question, system: str, budget: int, reader: str, prompt: str, metrics: Sequence[Metric]
-    ) -> str:
-        """Return the key of an outcome: everything that it depends on, but the code of the system.
+    def note_state(self, state: str) -> None:
+        """Note the state that outcomes are measured in now: those of another state are no longer shown."""
+        if self._state != state:
+            self.note({"state": state})
+            self._state = state
 
-        A changed question, document, metric or prompt is a new key.
+    def key(
+        self,
+        question: Question,
+        system: str,
+        budget: int,
+        reader: str,
+        prompt: str,
+        metrics: Sequence[Metric],
+        state: str = "",
+    ) -> str:
+        """Return the key of an outcome: everything that it depends on.
+
+        A changed field of the question or of a document is a new key, and so is a changed metric or prompt.
+
+        :param state: the digest of the code and its surroundings; see :func:`.provenance.state`.
         """
-        facts: list[object] = [question.task, question.id, question.page, question.question, question.answers]
-        facts += [question.references, question.choices, question.sentences, self._documents_digest(question.documents)]
-        facts += [question.reference_kinds, question.correct, question.tags, sorted(question.aliases.items())]
-        facts += [question.gold_table, [(span.document, span.start, span.end) for span in question.gold]]
-        facts += [system, budget, reader, prompt or question.prompt]
-        return _digest(json.dumps([*facts, [metric.name for metric in metrics]], ensure_ascii=False))
+        facts = [self._question_digest(question), system, budget, reader, prompt, state]
+        return _digest(json.dumps([*facts, [metric.name for metric in metrics]]))
+
+    def _question_digest(self, question: Question) -> str:
+        """Return the sha256 of all fields; that of the last question is kept, since many outcomes are about it."""
+        if self._question is None or self._question[0] is not question:
+            facts = {field.name: getattr(question, field.name) for field in fields(question)}
+            facts["documents"] = self._documents_digest(question.documents)
+            self._question = question, _digest(json.dumps(_plain(facts)))
+        return self._question[1]
 
     def _documents_digest(self, documents: Sequence[Document]) -> str:
-        """Return the sha256 of documents; that of the last ones is kept, since many outcomes are about the same."""
-        if self._hashed is None or self._hashed[0] is not documents:
+        """Return the sha256 of all fields; that of the last documents is kept, since many questions are about them."""
+        if self._documents is None or self._documents[0] is not documents:
             digest = hashlib.sha256()
             for document in documents:
-                digest.update(hashlib.sha256(f"{document.id}\0{document.content}".encode("utf-8", "replace")).digest())
-            self._hashed = documents, digest.hexdigest()
-        return self._hashed[1]
+                for field in fields(document):
+                    value = str(getattr(document, field.name)).encode("utf-8", "surrogatepass")
+                    digest.update(f"{field.name} {len(value)} ".encode() + value)
+            self._documents = documents, digest.hexdigest()
+        return self._documents[1]
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was measured yet."""
+        return self._database.execute("select 1 from outcomes limit 1").fetchone() is None
 
     def outcome(self, key: str) -> Outcome | None:
         """Return a stored outcome; None where it is not measured yet."""
@@ -109,9 +155,14 @@ class Store:
         return None if row is None else outcome_of(json.loads(row[0]))
 
     def outcomes(self) -> list[Outcome]:
-        """Return all outcomes, in the order in which they were measured."""
+        """Return the outcomes of the state that the run was last in, in the order in which they were measured.
+
+        What older code measured stays in the file, and is not mixed with what is measured now.
+        """
+        state = self.fact("state")
         rows = self._database.execute("select value from outcomes order by rowid")
-        return [outcome_of(json.loads(value)) for (value,) in rows]
+        found = [outcome_of(json.loads(value)) for (value,) in rows]
+        return [outcome for outcome in found if state in (None, outcome.state)]
 
     def keep(self, key: str, outcome: Outcome) -> None:
         """Store an outcome."""
@@ -171,6 +222,17 @@ def outcome_of(value: Mapping[str, Any]) -> Outcome:
     reading = value.get("reading")
     stages = tuple(Stage(**stage) for stage in value.get("stages", ()))
     return Outcome(**{**value, "reading": Reading(**reading) if reading else None, "stages": stages})
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON takes it; an object is its fields by name, and a mapping is in the order of its keys."""
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(value[key]) for key in sorted(value)}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(one) for one in value]
+    return value
 
 
 def _question_key(task: str, question: str) -> str:

@@ -7,15 +7,16 @@ on a handful of items, to see that all of it works with that model.
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from prunus.core.errors import PrunusError
-from prunus_evals import provenance, studies
-from prunus_evals.errors import EvalError, ReaderFailed, UnknownName
+from prunus.core.errors import PrunusError, one_line
+from prunus_evals import provenance, readers, studies
+from prunus_evals.errors import EvalError, UnknownName, Unreachable
 from prunus_evals.studies import Choice, Number, Row, Study, Table
 
 PAGES = {
@@ -59,6 +60,7 @@ class Done:
     """A study of a suite: its tables, or why there are none.
 
     :param failed: why there are none; '' where there are.
+    :param unreachable: whether a language model could not be reached: the studies after it were not begun.
     """
 
     study: str
@@ -66,6 +68,7 @@ class Done:
     tables: tuple[Table, ...]
     seconds: float
     failed: str = ""
+    unreachable: bool = False
 
 
 def named(name: str) -> Suite:
@@ -74,16 +77,19 @@ def named(name: str) -> Suite:
     :raises UnknownName: there is no such suite.
     """
     if name not in SUITES:
-        raise UnknownName(f"unknown suite {name}; the suites are: {', '.join(SUITES)}")
+        raise UnknownName.among("suite", name, SUITES)
     return SUITES[name]
 
 
 def chosen(suite: Suite, study: Study, choice: Choice) -> Choice:
-    """Return the choice for one study: the paper's sets where all are here, else stand-ins; options that it takes."""
+    """Return the choice for one study: the paper's sets where all are here, else stand-ins; options that it takes.
+
+    Budgets are those of the user, else of the study, else of the suite.
+    """
     default = suite.choice
     found = replace(
         choice,
-        budgets=choice.budgets or default.budgets,
+        budgets=choice.budgets or study.budgets or default.budgets,
         limit=choice.limit or default.limit,
         questions=choice.questions or default.questions,
         options={name: value for name, value in choice.options.items() if name in study.options},
@@ -102,10 +108,11 @@ def run(
 ) -> list[Done]:
     """Run the studies of a suite. One that cannot be run is told, and the others are run.
 
+    Where a language model cannot be reached, those that are left are not begun, and are told, too.
+
     :param folder: where outcomes and tables are kept; the suite goes on where it was.
     :param wanted: names of studies, or of papers; none: all of the suite.
     :raises UnknownName: there is no such suite or study, or no study of the suite takes a choice.
-    :raises ReaderFailed: a reader failed; what was measured is kept.
     """
     suite = named(name)
     own = [study for study in studies.known().values() if suite.belongs(study)]
@@ -123,6 +130,9 @@ def run(
         found.append(_run(study, chosen(suite, study, choice), folder, progress))
         if found[-1].failed:
             progress(f"{study.name} failed: {found[-1].failed}")
+        if found[-1].unreachable:
+            left = f"it was not begun, since the model of {study.name} could not be reached"
+            return [*found, *(Done(one.name, one.title, (), 0.0, left) for one in own[number:])]
     return found
 
 
@@ -131,24 +141,34 @@ def _names(own: Sequence[Study]) -> str:
 
 
 def _run(study: Study, choice: Choice, folder: Path | None, progress: Callable[[str], None]) -> Done:
-    """Run a study; its tables are read again where the same code made them for the same choice."""
-    key = {"choice": json.loads(json.dumps(asdict(choice))), "code": provenance.code()}
+    """Run a study; its tables are read again where the same code, settings and models made them for the same choice.
+
+    A server that says nothing of its model, as one that is gone, is taken for the same.
+    """
+    key = {"choice": json.loads(json.dumps(asdict(choice))), "state": provenance.state()}
+    models = {spec: readers.served(spec) for spec in choice.readers}
     place = folder / "tables" / f"{study.name.replace(':', '-')}.json" if folder else None
     kept = _kept(place)
-    if kept.get("key") == key:
+    known = kept.get("models", {})
+    if kept.get("key") == key and all(said in (None, known.get(spec)) for spec, said in models.items()):
         return Done(study.name, study.title, tuple(map(table_of, kept["tables"])), kept["seconds"])
     start = time.perf_counter()
     try:
         tables = tuple(studies.run(study, choice, folder, progress))
-    except ReaderFailed:  # every other study would fail, too
-        raise
-    except (EvalError, PrunusError) as error:
-        return Done(study.name, study.title, (), time.perf_counter() - start, str(error))
+    except Unreachable as error:
+        return Done(study.name, study.title, (), time.perf_counter() - start, str(error), unreachable=True)
+    except Exception as error:  # whatever one study raises, the others are run
+        said = one_line(str(error), longest=600)
+        if not isinstance(error, EvalError | PrunusError):
+            said = f"{type(error).__name__}: {said}"
+        return Done(study.name, study.title, (), time.perf_counter() - start, said)
     seconds = time.perf_counter() - start
     if place is not None:
         place.parent.mkdir(parents=True, exist_ok=True)
-        value = {"key": key, "seconds": seconds, "tables": [asdict(table) for table in tables]}
-        place.write_text(json.dumps(value, ensure_ascii=False), encoding="utf-8")
+        value = {"key": key, "models": models, "seconds": seconds, "tables": [asdict(table) for table in tables]}
+        beside = place.with_suffix(".new")  # the file is the old or the new one at every time
+        beside.write_text(json.dumps(value), encoding="utf-8")
+        os.replace(beside, place)
     return Done(study.name, study.title, tables, seconds)
 
 

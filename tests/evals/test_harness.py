@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from prunus_evals import harness, metrics, tasks
+from prunus.core.errors import BadInput, OutsideFailed
+from prunus_evals import harness, metrics, prompts, provenance, readers, studies, tasks
 from prunus_evals.cli import main
-from prunus_evals.errors import EvalError, MetricError, ReaderFailed, UnknownName
+from prunus_evals.errors import EvalError, MetricError, ReaderFailed, SystemFailed, UnknownName, Unreachable
 from prunus_evals.metrics import Metric
-from prunus_evals.records import Asker, Document, Outcome, Output, Question, Reading, Reply, one_page
+from prunus_evals.records import Asker, Document, Outcome, Output, Question, Reading, Reply, Span, one_page
 from prunus_evals.store import Store
+from prunus_evals.studies import Choice, Study
 from prunus_evals.tokens import TokenizerCounter
 
 PLAN = harness.Plan(tasks=("nq",), systems=("whole",), budgets=(50,))
@@ -140,8 +144,142 @@ def test_list_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert '"metrics": [' in CliRunner().invoke(main, ["list", "--json"]).output
 
 
+def test_a_name_that_is_nearly_right_is_suggested() -> None:
+    for options, said in (
+        ("--task tableqa", "did you mean 'table_qa'?"),
+        ("--task qasper:tst", "did you mean 'test'?"),
+        ("--task nq --metrics answr", "did you mean 'answer'?"),
+        ("--task nq --systems prunus:hybrd:html", "did you mean 'prunus:hybrid:html'?"),
+        ("--task nq --systems prnus", "did you mean 'prunus'?"),
+        ("--task nq --reader scripted:x --prompt shrt", "did you mean 'short'?"),
+        ("--suite offlin", "did you mean 'offline'?"),
+    ):
+        assert said in CliRunner().invoke(main, ["run", *options.split()]).stderr
+    assert "did you mean 'htmlrag:5'?" in CliRunner().invoke(main, ["study", "htmlrag:55"]).stderr
+
+
 def test_errors_of_a_run_are_one_line() -> None:
     for arguments in (["--task", "x"], ["--task", "nq", "--metrics", "x"], ["--task", "nq", "--budgets", "many"]):
         result = CliRunner().invoke(main, ["run", *arguments])
         assert result.exit_code == 2
         assert "Traceback" not in result.output
+
+
+@pytest.mark.usefixtures("pages")
+def test_what_other_code_measured_is_not_used_and_not_shown(
+    tmp_path: Path, counter: TokenizerCounter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = run(tmp_path, counter, Whole())
+    monkeypatch.setattr(provenance, "code", lambda: "changed")
+    again = Whole()
+    second = run(tmp_path, counter, again)
+    assert again.asked == len(second) == 3
+    assert {outcome.state for outcome in first} & {outcome.state for outcome in second} == set()
+    with closing(Store(tmp_path)) as store:
+        assert store.outcomes() == second
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "measured"), [("PRUNUS_SCORER", "bm25", 3), ("PRUNUS_LLM_KEY", "secret", 0)]
+)
+@pytest.mark.usefixtures("pages")
+def test_a_setting_that_can_change_an_outcome_is_another_state(
+    variable: str, value: str, measured: int, tmp_path: Path, counter: TokenizerCounter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(tmp_path, counter, Whole())
+    monkeypatch.setenv(variable, value)
+    again = Whole()
+    run(tmp_path, counter, again)
+    assert again.asked == measured
+
+
+OTHER: dict[str, object] = {
+    "aliases": {"1": ("one",)}, "labels": {"page": "wrong"}, "correct": 0, "tags": (1,), "gold": (Span("page", 0, 1),),
+    "kind": "long", "gold_table": "<table>", "element_id": "7",
+    "documents": one_page("<p>Another page."),
+}  # fmt: skip
+"""Other values of the fields of a question that hold no text, or no list of texts."""
+
+
+@pytest.mark.parametrize("field", [field.name for field in fields(Question)])
+def test_every_field_of_a_question_is_in_the_key(field: str) -> None:
+    store, question = Store(None), asked("a", 1)
+    other: object = OTHER.get(field, ("x",) if isinstance(getattr(question, field), tuple) else "x")
+    changed = replace(question, **{field: other})
+    assert store.key(question, "s", 1, "none", "", []) != store.key(changed, "s", 1, "none", "", [])
+
+
+@pytest.mark.parametrize("field", [field.name for field in fields(Document)])
+def test_every_field_of_a_document_is_in_the_key(field: str) -> None:
+    store, question = Store(None), asked("a", 1)
+    changed = replace(question, documents=(replace(question.documents[0], **{field: "x"}),))
+    assert store.key(question, "s", 1, "none", "", []) != store.key(changed, "s", 1, "none", "", [])
+
+
+def test_the_prompt_that_a_question_names_is_used() -> None:
+    question = replace(asked("a", 1), prompt="several")
+    assert readers.prompt_of(question) == prompts.template("several")
+    assert readers.prompt_of(question, "long") == prompts.template("long")
+
+
+@pytest.mark.usefixtures("pages")
+def test_tables_say_what_is_behind_the_system_and_behind_the_reader(counter: TokenizerCounter) -> None:
+    system = Whole()
+    system.caveat = "tiny"  # type: ignore[attr-defined]
+    found = run(None, counter, system, Parrot())
+    assert found[0].caveat == "scripted, tiny"
+    assert readers.CAVEATS[found[0].caveat].startswith("no model answered")
+    said = studies.notes(Study("a:1", "a", paper_tasks=("nq",)), Choice(), found)
+    assert any(line.startswith("Readers: parrot (no model answered") for line in said)
+    assert any(line.startswith("whole works with a model: a model of less than a billion") for line in said)
+    system.caveat = "scripted"  # type: ignore[attr-defined]
+    assert run(None, counter, system, Parrot())[0].caveat == "scripted"
+
+
+class Failing(Whole):
+    """A system that fails at its second question."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+    def ask(self, question: str, budget: int) -> Reply:
+        if self.asked == 1:
+            raise self.error
+        return super().ask(question, budget)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "said"),
+    [
+        (OutsideFailed("m at host: HTTP 500"), ReaderFailed, "whole: m at host: HTTP 500"),
+        (OutsideFailed("m at host: no connection", sent=False), Unreachable, "whole: m at host: no connection"),
+        (BadInput("a prompt that is too long"), SystemFailed, "whole: a prompt that is too long"),
+        (RuntimeError("out of\nmemory"), SystemFailed, "whole failed at question a-2 of nq: RuntimeError: out of memory"),
+    ],
+)  # fmt: skip
+@pytest.mark.usefixtures("pages")
+def test_a_system_whose_model_fails_loses_nothing(
+    error: Exception, kind: type[EvalError], said: str, tmp_path: Path, counter: TokenizerCounter
+) -> None:
+    with pytest.raises(kind) as raised:
+        run(tmp_path, counter, Failing(error))
+    assert str(raised.value) == said
+    with closing(Store(tmp_path)) as store:
+        assert [outcome.question for outcome in store.outcomes()] == ["a-1"]
+        assert store.fact("starts")[-1]["end"] == f"failed: {said}"
+    system = Whole()
+    assert len(run(tmp_path, counter, system)) == 3
+    assert system.asked == 2
+
+
+def test_runs_that_share_a_folder_keep_each_others_notes(tmp_path: Path) -> None:
+    with closing(Store(tmp_path)) as one, closing(Store(tmp_path)) as two:
+        first = provenance.noted(one, {"tasks": ["a"]}, {"a": "dev"})
+        with first, provenance.noted(two, {"tasks": ["b"]}, {"b": "all"}, add=True):
+            provenance.note_left_out(one, "a", [])
+            provenance.note_left_out(two, "b", [])
+        about = one.about()
+    assert [start["end"] for start in about["starts"]] == ["finished", "finished"]
+    assert (about["plans"], about["halves"]) == ([{"tasks": ["a"]}, {"tasks": ["b"]}], {"a": "dev", "b": "all"})
+    assert about["left_out"] == {"a": {}, "b": {}}

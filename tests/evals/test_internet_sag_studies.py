@@ -238,8 +238,8 @@ def test_answers_are_judged_in_both_orders(tmp_path: Path) -> None:
         "Internet-SAG-Naive, scripted:the bishop": [0, 0, 0, 3, 0],
         "VectorDB-RAG, scripted:the bishop": [0, 0, 0, 3, 0],
     }
-    shown = "share of wins minus losses +0.000 [+0.000 +0.000: 95 %, bootstrap over pages] of 3 pairs."
-    assert f"VectorDB-RAG, scripted:the bishop: {shown}" in tables[0].notes
+    shown = "VectorDB-RAG, scripted:the bishop: share of wins minus losses +0.000 of 3 pairs; brackets: 95 %"
+    assert any(line.startswith(shown) for line in tables[0].notes)
     assert "no model" in " ".join(tables[0].notes) and not printed(tables[0])
     assert any(line.startswith("Judge: scripted:[[A]] (no model answered") for line in tables[0].notes)
     assert printed(tables[1])["VectorDB-RAG, QWEN2-72B"] == [258, 23, 66, 116]

@@ -15,11 +15,11 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prunus.core.errors import BadBudget, BadInput, OutsideFailed, OverWindow
+from prunus.core.errors import BadBudget, BadInput, OutsideFailed, OverWindow, PrunusError
 from prunus.core.types import Message
-from prunus_evals import prompts
+from prunus_evals import prompts, readers
 from prunus_evals.cli import main
-from prunus_evals.errors import EvalError, ReaderFailed, UnknownName
+from prunus_evals.errors import EvalError, ReaderFailed, UnknownName, Unreachable
 from prunus_evals.judging import costs, session, summary
 from prunus_evals.judging.judge import read_better, read_grade, verdict_of
 from prunus_evals.judging.people import COLUMNS
@@ -34,12 +34,15 @@ QUESTIONS = 6
 class Scripted:
     """A judge that replies by a function of the prompt, and counts how often it is asked."""
 
-    name = identity = "scripted judge"
+    name = "scripted judge"
     real = False
 
     def __init__(self, reply: Callable[[str], str]) -> None:
         self._reply = reply
         self.asked: list[str] = []
+
+    def identity(self, store: Store) -> str:
+        return self.name
 
     def reply(self, messages: Sequence[Message]) -> Reading:
         self.asked.append("\n".join(message.content for message in messages))
@@ -86,18 +89,18 @@ def test_both_orders_are_asked_and_agreeing_ones_count(run: Path) -> None:
     result = place(run).model("", made=judge)
     group = only(result)
     assert (group["win"], group["lose"], group["biased"], group["pairs"], group["pages"]) == (6, 0, 0, 6, 3)
-    assert group["win_share"] == group["win_minus_lose"] == [1, 1, 1]
+    assert group["win_share"] == group["win_minus_lose"] == [1, None, None]  # of three pages
     assert len(judge.asked) == 2 * QUESTIONS
     assert "What is 3?" in "".join(judge.asked)
     assert result["judge_tokens"] == {"prompt_tokens": 120, "completion_tokens": 24}
     turned = only(Place(run, ("bad", "good")).model("", made=Scripted(prefers_good)))
-    assert (turned["win"], turned["lose"], turned["win_minus_lose"]) == (0, 6, [-1, -1, -1])
+    assert (turned["win"], turned["lose"], turned["win_minus_lose"]) == (0, 6, [-1, None, None])
 
 
 def test_a_judge_that_likes_the_first_is_position_biased(run: Path) -> None:
     group = only(place(run).model("", made=Scripted(lambda prompt: "[[A]]")))
     assert (group["biased"], group["a_in_both_orders"], group["win"], group["tie"]) == (6, 6, 0, 0)
-    assert group["win_minus_lose"] == [0, 0, 0]
+    assert group["win_minus_lose"] == [0, None, None]
     assert group["same_answers"] == 0
 
 
@@ -139,9 +142,9 @@ def test_a_judge_of_nothing_but_nonsense_is_counted_and_told(run: Path) -> None:
     assert "to 12 prompts cannot be read, even when asked again, as '[[11]]'" in summary.table(graded)
 
 
-def failing(prompt: str, error: Exception) -> str:
+def failing(prompt: str, error: PrunusError) -> str:
     """Fail as readers do."""
-    raise ReaderFailed(f"judge: {error}") from error
+    raise readers.failed("judge", error, ReaderFailed) from error
 
 
 @pytest.mark.parametrize(
@@ -152,7 +155,7 @@ def failing(prompt: str, error: Exception) -> str:
         OutsideFailed("the server's content filter withheld the answer"),
     ],
 )
-def test_one_prompt_that_a_judge_refuses_is_counted_and_the_others_are_judged(run: Path, error: Exception) -> None:
+def test_one_prompt_that_a_judge_refuses_is_counted_and_the_others_are_judged(run: Path, error: PrunusError) -> None:
     judge = Scripted(lambda prompt: failing(prompt, error) if "What is 3?" in prompt else prefers_good(prompt))
     result = place(run).model("", made=judge)
     group = only(result)
@@ -168,7 +171,7 @@ def test_one_prompt_that_a_judge_refuses_is_counted_and_the_others_are_judged(ru
         (OutsideFailed("the server refuses the key (401)"), 3),
     ],
 )
-def test_a_judge_that_cannot_be_reached_ends_the_judging(run: Path, error: Exception, calls: int) -> None:
+def test_a_judge_that_cannot_be_reached_ends_the_judging(run: Path, error: PrunusError, calls: int) -> None:
     judge = Scripted(lambda prompt: failing(prompt, error))
     with pytest.raises(ReaderFailed, match="judge: "):
         place(run).model("", made=judge)
@@ -183,6 +186,7 @@ def test_a_judge_that_only_fails_is_an_error_however_few_pairs_there_are(run: Pa
 
 def test_judges_of_one_name_at_other_addresses_share_no_reply(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRUNUS_MODEL_CALLS", "on")
+    monkeypatch.setattr("prunus_evals.readers.served", lambda spec: None)
     replies = {"http://one/v1": "[[C]]", "http://two/v1": "[[A]]"}
     monkeypatch.setattr(
         "prunus_evals.readers.ask", lambda *_: Reading(replies[os.environ["PRUNUS_LLM_ENDPOINT"]], 10, 2)
@@ -236,7 +240,7 @@ def test_a_judge_that_fails_or_is_stopped_loses_nothing(run: Path) -> None:
         if len(calls) == 6:
             raise KeyboardInterrupt
         if len(calls) == 10:
-            raise ReaderFailed("the server is gone")
+            raise Unreachable("the server is gone")
         return prefers_good(prompt)
 
     with pytest.raises(KeyboardInterrupt):
@@ -255,9 +259,9 @@ def test_grades_are_means_with_a_paired_difference(run: Path) -> None:
         return "[[8]]" if "good" in prompt else "Poor.\n[[2.5]]"
 
     group = only(place(run).model("", grade=True, made=Scripted(graded)))
-    assert group["first"] == [8, 8, 8]
-    assert group["second"] == [2.5, 2.5, 2.5]
-    assert group["first_minus_second"] == [5.5, 5.5, 5.5]
+    assert group["first"] == [8, None, None]
+    assert group["second"] == [2.5, None, None]
+    assert group["first_minus_second"] == [5.5, None, None]
     assert group["unreadable"] == 1
 
 
@@ -465,7 +469,8 @@ def test_the_command_judges_with_a_model_of_the_settings(run: Path) -> None:
     assert "win 0, tie 6, lose 0, position-biased 0" in output
     assert "6 of 6 pairs" in output
     arguments = ["judge", str(run), "--between", "good,bad", "--judge", "scripted:[[7]]", "--grade", "--json"]
-    assert json.loads(CliRunner().invoke(main, arguments).stdout)["groups"][0]["first_minus_second"] == [0, 0, 0]
+    group = json.loads(CliRunner().invoke(main, arguments).stdout)["groups"][0]
+    assert group["first_minus_second"] == [0, None, None]
     with closing(Store(run)) as store:
         assert len(store.about()["judging"]) == 2
 
@@ -485,7 +490,7 @@ def test_the_command_says_what_is_kept_when_a_judge_fails(run: Path, monkeypatch
     assert "the judge's answers to 12 prompts cannot be read, even when asked again, as 'what?'" in output
 
     def gone(*arguments: object) -> Reading:
-        raise ReaderFailed("no connection")
+        raise Unreachable("no connection")
 
     monkeypatch.setattr("prunus_evals.readers.ask", gone)
     code, output = invoke(run, "--between", "good,bad", "--judge", "scripted:other")

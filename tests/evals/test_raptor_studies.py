@@ -9,12 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from prunus_evals import metrics, studies, tasks
+from prunus_evals import harness, metrics, studies, suites, tasks
 from prunus_evals.errors import EvalError, UnknownName
 from prunus_evals.metrics.spans import span_recall
 from prunus_evals.records import About, Document, Outcome, Output, Question, Reply, Span
 from prunus_evals.studies import Choice, Study, Table, _raptor_published, raptor, raptor_trees
-from prunus_evals.studies._trees import Cost, Forest, Recipe, TreeSystem
+from prunus_evals.systems import _trees, tree
+from prunus_evals.systems._trees import Cost, Recipe, grown
+from prunus_evals.systems._variants import read
+from prunus_evals.tokens import llama2
 
 WORDS = "harbour bridge river castle market garden winter school letter doctor engine island".split()
 TEXT = "\n\n".join(
@@ -122,15 +125,53 @@ def test_without_a_reader_stand_ins_show_recall_at_each_budget(name: str, tmp_pa
 
 @pytest.mark.usefixtures("town")
 def test_a_tree_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    forest = Forest(tmp_path, Recipe())
-    first = forest.tree([DOCUMENT])
+    first = grown([DOCUMENT], Recipe(), llama2(), tmp_path)
+    assert first is not None
     assert first.cost.tokens > 1000
     assert first.cost.read >= first.cost.tokens
     assert first.cost.written > 0
-    monkeypatch.setattr(Forest, "_make_summarizer", lambda self: None)
-    again = Forest(tmp_path, Recipe()).tree([DOCUMENT])
+    monkeypatch.setattr(_trees, "Builder", None)
+    again = grown([DOCUMENT], Recipe(), llama2(), tmp_path)
+    assert again is not None and again is not first
     assert again.cost == first.cost
+    assert again.cost.at.startswith("20")
     assert sum(layer["nodes"] for layer in again.layers()) == len(again.index.store.view().ids)
+
+
+def test_a_tree_of_other_code_or_other_versions_is_built_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    grown([DOCUMENT], Recipe(), llama2(), tmp_path)
+    assert len([*tmp_path.iterdir()]) == 1
+    monkeypatch.setattr("prunus_evals.provenance.code", lambda: "other code")
+    monkeypatch.setattr(_trees, "HELD", 0)
+    _trees._held.cache_clear()
+    grown([DOCUMENT], Recipe(), llama2(), tmp_path)
+    assert len([*tmp_path.iterdir()]) == 2
+    monkeypatch.setattr(_trees, "_versions", lambda: {"umap-learn": "1"})
+    _trees._held.cache_clear()
+    grown([DOCUMENT], Recipe(), llama2(), tmp_path)
+    assert len([*tmp_path.iterdir()]) == 3
+
+
+def test_a_tree_that_was_being_built_is_built_from_the_start(tmp_path: Path) -> None:
+    first = grown([DOCUMENT], Recipe(), llama2(), tmp_path)
+    assert first is not None
+    (place,) = tmp_path.iterdir()
+    (place / _trees.BUILT).unlink()
+    _trees._held.cache_clear()
+    again = grown([DOCUMENT], Recipe(), llama2(), tmp_path)
+    assert again is not None
+    assert again.layers() == first.layers()
+
+
+def test_a_tree_for_costs_is_never_one_that_was_built_before(tmp_path: Path) -> None:
+    recipe, counter = Recipe(llm="scripted:A town by the sea."), llama2()
+    kept = [grown([DOCUMENT], recipe, counter, tmp_path, costs) for costs in (False, True)]
+    assert kept[0] is not None and kept[1] is not None
+    assert kept[0].index.store.folder != kept[1].index.store.folder
+    assert kept[0].layers() == kept[1].layers()
+    alone = [grown([DOCUMENT], recipe, counter, None, costs) for costs in (False, False, True, True)]
+    assert alone[0] is alone[1]
+    assert len({id(one) for one in alone}) == 3
 
 
 @pytest.mark.usefixtures("town")
@@ -138,21 +179,50 @@ def test_layers_of_retrieved_nodes_add_up(tmp_path: Path) -> None:
     tables = studies.run(studies.named("raptor:18"), STAND_INS, tmp_path)
     assert [table.title.split(":")[0] for table in tables] == [
         "RAPTOR, Table 18",
-        "RAPTOR, Table 19 and Figure 7",
         "RAPTOR, Table 20 and Figure 7",
         "RAPTOR, Table 21 and Figure 7",
+        *(f"RAPTOR, Table {number}" for number in (18, 19, 20, 21)),
     ]
-    for table, ranker in ((tables[2], 1), (tables[3], 2)):
+    assert not any(printed(table) for table in tables[:3])
+    assert not any(ours(table) for table in tables[3:])
+    assert all(
+        number is None or number.low is None for table in tables[:3] for row in table.rows for number in row.numbers
+    )
+    assert tables[0].columns == ("DPR", "Dense (static)", "BM25")
+    assert "within 2000 tokens, stand-ins" in tables[0].title
+    for table, ranker in ((tables[1], 1), (tables[2], 2)):
         place = table.columns.index("qmsum:specific")
         layers = [values[place] or 0 for values in ours(table).values()]
         assert sum(layers) == pytest.approx(100)
         assert sum(layers[1:]) == pytest.approx(ours(tables[0])["qmsum:specific"][ranker])
-    assert printed(tables[1])["4"][0] == 0.003
+    assert printed(tables[4])["4"][0] == 0.003
+
+
+@pytest.mark.usefixtures("town")
+def test_cited_rows_stand_below_ours_on_the_papers_own_sets(tmp_path: Path) -> None:
+    choice = Choice(budgets=(300, 600), options={"tree": "ward", "embedder": "static"})
+    tables = studies.run(studies.named("raptor:18"), choice, tmp_path)
+    assert [table.title.split(":")[0][:16] for table in tables] == [f"RAPTOR, Table {n}" for n in (18, 19, 20, 21)] * 2
+    assert ["within 300 tokens" in table.title for table in tables] == [True] * 4 + [False] * 4
+    assert printed(tables[0])["NarrativeQA"] == [57.36, 36.78, 34.96]
+    assert ours(tables[0])["NarrativeQA"][1] is not None
+    (lengths,) = studies.run(studies.named("raptor:10"), choice, tmp_path)
+    assert [*ours(lengths)] == ["All Datasets", "NarrativeQA", "QuALITY", "QASPER"]
+
+
+def test_a_suite_keeps_the_papers_budgets_of_a_study_unless_the_user_names_some() -> None:
+    suite = suites.named("offline")
+    chosen = {name: suites.chosen(suite, studies.named(name), STAND_INS).budgets for name in ("raptor:1", "raptor:8")}
+    assert chosen == {"raptor:1": suite.choice.budgets, "raptor:8": (2000,)}
+    assert suites.chosen(suite, studies.named("raptor:18"), STAND_INS).budgets == (2000,)
+    assert suites.chosen(suite, studies.named("raptor:8"), replace(STAND_INS, budgets=(300,))).budgets == (300,)
 
 
 def test_the_layer_study_retrieves_from_the_layers_of_its_cell() -> None:
-    found = raptor.layer_retrievals(2)
-    assert {cell: own.layers for cell, own in found.items()} == {
+    found = {}
+    for cell, system in raptor.layer_systems(2).items():
+        found[cell] = tree.layers_of(read("tree", system, tree.OPTIONS).options, 3)
+    assert found == {
         (1, 0): (0,),
         (1, 1): (1,),
         (2, 1): (0, 1),
@@ -165,15 +235,31 @@ def test_the_layer_study_retrieves_from_the_layers_of_its_cell() -> None:
 @pytest.mark.usefixtures("town")
 def test_the_layer_study_has_a_table_for_each_height_and_story(tmp_path: Path) -> None:
     tables = studies.run(studies.named("raptor:8"), STAND_INS, tmp_path)
-    height = max(layer["layer"] for layer in Forest(tmp_path / "trees", Recipe()).tree([DOCUMENT]).layers())
+    town = grown([DOCUMENT], Recipe(), llama2(), tmp_path / "trees")
+    assert town is not None
+    height = town.height
     assert tables[0].columns[0] == "Layer 0 (Leaf Nodes)"
     assert len(tables[0].columns) == height + 1 == len(tables[0].rows)
-    assert tables[1].title.endswith("the document town")
+    assert "the document town, recall of the gold evidence, %, 2000 tokens" in tables[1].title
     cells = [number is not None for number in tables[0].rows[1].numbers]
     assert cells == [False, *[True] * height]
     assert [table.title[:16] for table in tables[-5:]] == ["RAPTOR, Table 8:"] + [
         f"RAPTOR, Table {number}" for number in (14, 15, 16, 17)
     ]
+
+
+@pytest.mark.usefixtures("town")
+def test_the_layer_study_and_figure_3_show_every_budget_and_reader_that_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("rouge_score")
+    choice = replace(STAND_INS, readers=("scripted:a castle", "scripted:no"), budgets=(300, 600))
+    tables = studies.run(studies.named("raptor:8"), choice, tmp_path)
+    ends = [f"{budget} tokens, {reader}" for budget in (300, 600) for reader in choice.readers for _ in range(2)]
+    assert [table.title.endswith(end) for table, end in zip(tables, ends, strict=False)] == [True] * 8
+    right = ours(tables[0])["1 layer"], ours(tables[2])["1 layer"]
+    assert right[0][0] == 100 and right[1][0] == 0
+    (table,) = studies.run(studies.named("raptor:figure-3"), choice, tmp_path)
+    assert table.columns == ("tokens of context", *(f"rouge_l, %, {reader}" for reader in choice.readers))
+    assert ours(table)["Collapsed tree, 600 tokens"][1:] == [100, 0]
 
 
 @pytest.mark.usefixtures("town")
@@ -187,14 +273,19 @@ def test_figure_3_shows_the_tokens_that_each_way_takes(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("town")
 def test_compression_and_cost_are_measured_without_a_model(tmp_path: Path) -> None:
-    (table,) = studies.run(studies.named("raptor:10"), STAND_INS, tmp_path)
+    table, paper = studies.run(studies.named("raptor:10"), STAND_INS, tmp_path)
+    assert not printed(table) and not ours(paper)
     summary, child, children, ratio = ours(table)["qmsum:specific"]
     assert ratio is not None and 0 < ratio < 1
     assert summary is not None and child is not None and children is not None and children >= 2
     assert table.columns == _raptor_published.TABLE_10.columns
     tables = studies.run(studies.named("raptor:figure-5"), STAND_INS, tmp_path)
     assert "estimates" in " ".join(tables[0].notes)
-    assert ours(tables[2])["qmsum:specific 1"][0] == Forest(tmp_path / "trees", Recipe()).tree([DOCUMENT]).cost.tokens
+    town = grown([DOCUMENT], Recipe(), llama2(), tmp_path / "trees", costs=True)
+    assert town is not None
+    assert ours(tables[2])["qmsum:specific 1"][0] == town.cost.tokens
+    assert ours(tables[2])["qmsum:specific 1"][3] == town.cost.seconds
+    assert f"measured from {town.cost.at[:4]}" in " ".join(tables[1].notes)
 
 
 def test_a_line_fits_costs_that_grow_linearly() -> None:
@@ -209,7 +300,7 @@ def test_a_line_fits_costs_that_grow_linearly() -> None:
 @pytest.mark.usefixtures("town")
 def test_judgements_of_people_go_round(tmp_path: Path) -> None:
     study, place = studies.named("raptor:hallucination"), tmp_path / "sample.jsonl"
-    (table,) = studies.run(study, replace(STAND_INS, options={"export": str(place), "sample": "4"}), tmp_path)
+    table, _ = studies.run(study, replace(STAND_INS, options={"export": str(place), "sample": "4"}), tmp_path)
     assert "4 of 4 sampled summaries are not judged yet." in table.notes
     assert not ours(table)
     lines = [json.loads(line) for line in place.read_text().splitlines()]
@@ -218,9 +309,9 @@ def test_judgements_of_people_go_round(tmp_path: Path) -> None:
         raptor_trees.read_sample(place)
     judged = [line | {"hallucinated": number == 0} for number, line in enumerate(lines)]
     place.write_text("\n".join(map(json.dumps, judged)))
-    (table,) = studies.run(study, replace(STAND_INS, options={"import": str(place)}), tmp_path)
+    table, paper = studies.run(study, replace(STAND_INS, options={"import": str(place)}), tmp_path)
     assert ours(table) == {"judged by people": [4, 1, 25, 0]}
-    assert printed(table) == {"RAPTOR": [150, 6, 4, 0]}
+    assert printed(paper) == {"RAPTOR": [150, 6, 4, 0]}
 
 
 def test_a_hallucination_that_the_parent_repeats_is_carried_on() -> None:
@@ -234,7 +325,7 @@ def test_a_judge_that_answers_nonsense_ends_the_study(tmp_path: Path) -> None:
     study = studies.named("raptor:hallucination")
     with pytest.raises(EvalError, match="the reply is neither yes nor no: 'perhaps'"):
         studies.run(study, replace(STAND_INS, options={"judge": "scripted:perhaps"}), tmp_path)
-    (table,) = studies.run(study, replace(STAND_INS, options={"judge": "scripted:No."}), tmp_path)
+    table, _ = studies.run(study, replace(STAND_INS, options={"judge": "scripted:No."}), tmp_path)
     assert [*ours(table)] == ["judged by scripted:No. (scripted)"]
 
 
@@ -253,12 +344,18 @@ def test_wrong_choices_are_one_clear_line(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("town")
 def test_summaries_of_a_scripted_model_are_labelled(tmp_path: Path) -> None:
-    recipe = Recipe(summarizer="scripted:A town by the sea.")
-    system = TreeSystem(Forest(tmp_path, recipe), layers=(1,))
-    assert system.caveat == "scripted"
+    spec = "scripted:A town by the sea."
+    system = tree.make(llama2(), f"ward@llm={spec}@start=1@count=1", tmp_path)
+    assert getattr(system, "caveat", "") == "scripted"
     assert system.prepare([DOCUMENT]).ask("What stands there?", 200).text.startswith("A town by the sea.")
-    lines = raptor.notes(replace(STAND_INS, options={"summarizer": recipe.summarizer}))
-    assert any("no model answered" in line for line in lines)
+    choice = replace(STAND_INS, options={"summarizer": spec}, budgets=(400,))
+    for name in ("raptor:1", "raptor:8", "raptor:10", "raptor:18", "raptor:figure-3", "raptor:figure-5"):
+        (table, *_) = studies.run(studies.named(name), choice, tmp_path)
+        assert any("Summaries: no model answered" in line for line in table.notes), name
+    plan = harness.Plan(
+        ("qmsum:specific",), (f"tree:ward@llm={spec}", "tree:ward"), budgets=(400,), metrics=("answer",)
+    )
+    assert [outcome.caveat for outcome in harness.run(plan)] == ["scripted", ""]
 
 
 @pytest.mark.usefixtures("town")

@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+import prunus
+from prunus.core.errors import OutsideFailed
 from prunus_evals import harness, readers
 from prunus_evals.cli import main
 from prunus_evals.errors import ReaderFailed
@@ -126,6 +128,32 @@ def test_ctrl_c_without_a_folder_says_that_nothing_was_kept(monkeypatch: pytest.
     assert "nothing was kept, for want of --out" in result.stderr
 
 
+@pytest.mark.skipif(os.name == "nt", reason="this system has no signal of Ctrl-C for one process")
+def test_ctrl_c_in_a_shell_is_one_line_and_exit_code_130(tmp_path: Path) -> None:
+    write_pages(tmp_path / "data", 150)
+    out = tmp_path / "run"
+    command = [sys.executable, "-c", "from prunus.cli.main import main; main()", "eval", *RUN, "--out", str(out)]
+    path = os.pathsep.join(part for part in sys.path if part)
+    environment = {**os.environ, "PYTHONPATH": path, "PRUNUS_DATA": str(tmp_path / "data")}
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        while process.poll() is None and len(stored(out) if (out / "run.sqlite").is_file() else ()) < 30:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        shown, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in said and not shown
+    kept = f"what was measured is kept in {out}: run the same command again to go on"
+    assert said.splitlines()[-1] == f"prunus eval: interrupted; {kept}"
+    kept_outcomes = stored(out)
+    assert 30 <= len(kept_outcomes) < 1200
+    assert about(out)["starts"][-1]["end"] == "interrupted"
+    again = subprocess.run([*command, "--quiet"], env=environment, capture_output=True, check=True)
+    assert stored(out)[: len(kept_outcomes)] == kept_outcomes
+    assert len(stored(out)) == 1200, again
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
 def test_a_killed_run_opens_cleanly_and_goes_on(tmp_path: Path) -> None:
     write_pages(tmp_path / "data", 400)
@@ -208,6 +236,25 @@ def test_a_reader_that_fails_is_exit_code_3(tmp_path: Path, monkeypatch: pytest.
     )
     assert len(stored(out)) == 2
     assert about(out)["starts"][-1]["end"].startswith("failed: dying: the server is gone")
+
+
+@pytest.mark.usefixtures("data")
+def test_a_model_inside_a_system_that_fails_is_exit_code_3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRUNUS_MODEL_CALLS", "1")
+    out, system = tmp_path / "run", "prunus:ask@llm=http://127.0.0.1:9/v1#m"
+    monkeypatch.setattr(prunus, "ask", _unreachable)
+    result = CliRunner().invoke(
+        main, ["run", "--task", "nq", "--half", "all", "--systems", f"text_cut,{system}", "--out", str(out)]
+    )
+    assert result.exit_code == 3, result.stderr
+    kept = f"what was measured is kept in {out}: run the same command again to go on"
+    assert result.stderr.splitlines()[-1] == f"prunus eval: {system}: m at 127.0.0.1:9: no connection; {kept}"
+    assert len(stored(out)) == 8
+    assert about(out)["starts"][-1]["end"] == f"failed: {system}: m at 127.0.0.1:9: no connection"
+
+
+def _unreachable(*_: Any, **__: Any) -> Any:
+    raise OutsideFailed("m at 127.0.0.1:9: no connection", sent=False)
 
 
 @pytest.mark.usefixtures("data")

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from prunus_evals import studies, suites
+from prunus_evals import provenance, studies, suites
 from prunus_evals.cli import main
-from prunus_evals.errors import DataMissing, ReaderFailed
+from prunus_evals.errors import DataMissing, MetricError, ReaderFailed, Unreachable
 from prunus_evals.records import Outcome
 from prunus_evals.studies import Choice, Number, Row, Study, Table
 
@@ -108,13 +108,54 @@ def test_a_suite_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "Not run: b is not here." in page
 
 
-def test_a_reader_that_fails_stops_a_suite(monkeypatch: pytest.MonkeyPatch) -> None:
-    def own(study: Study, choice: Choice, folder: Path | None, progress: object) -> list[Table]:
-        raise ReaderFailed("the server is gone")
+@pytest.mark.parametrize(
+    ("error", "first", "runs", "code"),
+    [
+        (ReaderFailed("m: the prompt was refused"), "m: the prompt was refused", "abc", 1),
+        (MetricError("em: no words"), "em: no words", "abc", 1),
+        (KeyError("a bug"), "KeyError: 'a bug'", "abc", 1),
+        (Unreachable("m: the server is gone"), "m: the server is gone", "ab", 3),
+    ],
+)
+def test_only_a_model_that_cannot_be_reached_stops_a_suite(
+    error: Exception, first: str, runs: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
 
-    monkeypatch.setattr(studies, "known", lambda: {"a:1": Study("a:1", "a title", answers=True, run=own)})
-    with pytest.raises(ReaderFailed, match="the server is gone"):
-        suites.run("smoke", Choice(readers=("openai:x",)))
+    def own(study: Study, choice: Choice, folder: Path | None, progress: object) -> list[Table]:
+        calls.append(study.name)
+        if study.name == "b":
+            raise error
+        return [TABLE]
+
+    made = {name: Study(name, "a title", answers=True, run=own) for name in "abc"}
+    monkeypatch.setattr(studies, "known", lambda: made)
+    command = ["run", "--suite", "smoke", "--reader", "scripted:x", "--out", str(tmp_path)]
+    result = CliRunner().invoke(main, command)
+    assert ("".join(calls), result.exit_code) == (runs, code)
+    assert "A table" in result.stdout
+    said = result.stderr.splitlines()
+    assert f"prunus eval: b was not run: {first}" in said
+    assert ("prunus eval: c was not run: it was not begun, since the model of b could not be reached" in said) == (
+        code == 3
+    )
+    missed = 4 - len(runs)
+    kept = f"what was measured is kept in {tmp_path}: run the same command again to go on"
+    assert said[-1] == f"prunus eval: {missed} of 3 studies were not run; {kept}"
+
+
+def test_tables_of_other_code_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+
+    def own(study: Study, choice: Choice, folder: Path | None, progress: object) -> list[Table]:
+        calls.append(study.name)
+        return [TABLE]
+
+    monkeypatch.setattr(studies, "known", lambda: {"a:1": Study("a:1", "a title", run=own)})
+    for code in ("old", "old", "new"):
+        monkeypatch.setattr(provenance, "code", lambda code=code: code)
+        suites.run("offline", Choice(), tmp_path)
+    assert len(calls) == 2
 
 
 def test_markdown_shows_intervals_marks_and_cited_rows() -> None:
@@ -129,8 +170,8 @@ def test_markdown_shows_intervals_marks_and_cited_rows() -> None:
 def test_differences_are_paired_with_the_first_row() -> None:
     found = [
         Outcome("t", system, page, page, 1, {"m": value}, 1, 0.1)
-        for system, values in {"first": (0, 1), "second": (1, 1)}.items()
-        for page, value in zip("ab", values, strict=True)
+        for system, values in {"first": (0, 1) * 5, "second": (1, 1) * 5}.items()
+        for page, value in zip("abcdefghij", values, strict=True)
     ]
     first, second = studies.grid(
         found, [("F", {"system": "first"}), ("S", {"system": "second"})], [("M", {"metric": "m"})], scale=100
@@ -139,7 +180,7 @@ def test_differences_are_paired_with_the_first_row() -> None:
     assert first.numbers[0].against is None
     assert second.numbers[0] is not None
     assert second.numbers[0].value == 100
-    assert second.numbers[0].against == (50, 0, 100)
+    assert second.numbers[0].against == (50, 20, 80)
 
 
 SOME = ("--study", "htmlrag:3,htmlrag:4,htmlrag:cleaning,conversion", "--half", "all", "--budgets", "64")

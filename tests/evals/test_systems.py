@@ -6,6 +6,7 @@ import importlib.util
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -18,7 +19,8 @@ from tests.extras import ALL
 from prunus_evals import systems
 from prunus_evals.errors import DataMissing, EvalError, UnknownName
 from prunus_evals.records import Document, Question, Reply, System, one_page
-from prunus_evals.systems._chunks import word_chunks
+from prunus_evals.systems import _embed
+from prunus_evals.systems._chunks import token_chunks, word_chunks
 from prunus_evals.systems._embed import CachedEmbedder
 from prunus_evals.systems.chunks import heading_chunks
 from prunus_evals.systems.readerlm import bare
@@ -229,6 +231,56 @@ def test_a_text_is_embedded_once_for_all_budgets() -> None:
     assert asked == ["a", "b", "c", "a"]
 
 
+COUNTING = """
+import numpy as np
+
+class Counting:
+    identity, dimension = "counting", 4
+    texts = []
+
+    def embed(self, texts, kind="document"):
+        self.texts.extend(texts)
+        found = np.asarray([[len(text) % 7 + 1, text.count("e"), text.count("a"), 1] for text in texts], np.float32)
+        return found.reshape(-1, 4) / np.linalg.norm(found.reshape(-1, 4), axis=1, keepdims=True)
+"""
+
+
+@pytest.mark.parametrize("name", ["chunks:fixed:{}", "vectors:{}", "tree:ward@embedder={}"])
+def test_where_costs_are_measured_every_text_is_embedded_again(name: str, page: str, tmp_path: Path) -> None:
+    file = tmp_path / "counting.py"
+    file.write_text(COUNTING)
+    spec = f"{file}:Counting"
+    texts = _embed.embedder(spec)._engine.texts  # type: ignore[attr-defined]
+
+    def embedded(system: System) -> int:
+        before = len(texts)
+        system.prepare(one_page(page)).ask("Who was the host?", 200)
+        return len(texts) - before
+
+    plain, costs = (systems.make(name.format(spec) + end, llama2()) for end in ("", "@costs=yes"))
+    first = embedded(plain)
+    assert first > 1
+    assert embedded(plain) == 0
+    assert embedded(costs) >= first
+    assert embedded(costs) >= first
+
+
+def test_a_reranker_that_holds_nothing_scores_every_pair_again() -> None:
+    asked: list[str] = []
+
+    class Engine:
+        def rerank(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
+            asked.extend(texts)
+            return np.ones(len(texts))
+
+    for hold, wanted in ((True, ["a", "b"]), (False, ["a", "b", "a", "b"])):
+        asked.clear()
+        reranker = _embed.CachedReranker(Engine(), "ones", hold)
+        for _ in range(2):
+            assert reranker.rerank("?", ["a", "b"]).tolist() == [1, 1]
+        assert asked == wanted
+
+
 def test_stages_count_original_cleaned_and_pruned_tokens(page: str) -> None:
     counter = llama2()
     reply = systems.make("prunus:bm25:html@costs=yes", counter).prepare(one_page(page)).ask("City 17?", 64)
@@ -335,6 +387,16 @@ def test_a_tree_tells_the_layers_of_its_nodes(page: str) -> None:
     assert (layers["@start=1@count=1"], layers["@start=1@count=2"]) == ({"1"}, {"0", "1"})
 
 
+@pytest.mark.parametrize("options", ["", "@ranker=bm25", "@way=hybrid", "@way=traversal", "@way=beam", "@way=flat"])
+def test_a_tree_that_is_held_answers_like_one_that_is_read_anew(options: str, page: str) -> None:
+    held, anew = (
+        systems.make(f"tree:ward{options}{costs}", llama2()).prepare(one_page(page * 3)) for costs in ("", "@costs=yes")
+    )
+    for question in ("Who visited City 17?", "Which mascots were there?"):
+        for budget in (300, 900, 300):
+            assert replace(anew.ask(question, budget), stages=()) == held.ask(question, budget)
+
+
 def test_results_without_a_snippet_say_so() -> None:
     documents = [Document("a", "<p>A pier.", title="Pier", snippet="Opened in 1932."), Document("b", "<p>A tram.")]
     reply = systems.make("results:snippets", llama2()).prepare(documents).ask("?", 100)
@@ -354,6 +416,30 @@ def test_vectors_are_the_nearest_first(page: str) -> None:
     system = systems.make("vectors:static@words=12@top=1", llama2())
     reply = system.prepare(one_page(page)).ask("mascots: Otter of Riverton", 50)
     assert "Otter" in reply.text and reply.facts["index"] in ("faiss", "matrix")
+
+
+def test_vector_rag_of_the_paper_takes_the_chunks_beside_the_best_of_the_same_document() -> None:
+    words = [f"word{n}" for n in range(400)]
+    documents = [Document("a", " ".join(words), "text/plain"), Document("b", "The otter of Riverton.", "text/plain")]
+    system = systems.make("vectors:static@tokens=64@overlap=16@top=1", llama2())
+    beside = systems.make("vectors:static@tokens=64@overlap=16@top=1@beside=1", llama2())
+    question = "otter of Riverton"
+    assert beside.prepare(documents).ask(question, 500).text == "The otter of Riverton."
+    alone, around = (one.prepare(documents[:1]).ask("word200", 500).text for one in (system, beside))
+    assert alone in around and around.count("word") > 2 * alone.count("word")
+    for wrong in ("@overlap=9", "@tokens=8@overlap=8", "@tokens=0"):
+        with pytest.raises(UnknownName, match="tokens"):
+            systems.make(f"vectors:static{wrong}", llama2())
+
+
+def test_chunks_of_tokens_overlap_and_hold_the_whole_text() -> None:
+    text, counter = " ".join(f"word{n}" for n in range(200)), llama2()
+    chunks = token_chunks(text, 64, 16, counter)
+    assert all(counter.count([chunk])[0] <= 64 for chunk in chunks)
+    places = [text.index(chunk) for chunk in chunks]
+    ends = [place + len(chunk) for place, chunk in zip(places, chunks, strict=True)]
+    assert places[0] == 0 and ends[-1] == len(text)
+    assert all(start < end for start, end in zip(places[1:], ends, strict=False))
 
 
 def test_converted_pages_are_read_as_they_were_written() -> None:

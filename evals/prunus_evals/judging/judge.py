@@ -10,18 +10,16 @@ run.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, Literal, Protocol, TypeVar
 
-from prunus.core.errors import OutsideFailed
-from prunus.core.settings import load_settings
+from prunus.core.errors import BadInput
 from prunus.core.text.numbers import bounded_float
 from prunus.core.types import Message
 from prunus_evals import prompts, readers
-from prunus_evals.errors import ReaderFailed
+from prunus_evals.errors import ReaderFailed, Unreachable
 from prunus_evals.judging.pairs import Pair
 from prunus_evals.records import Reading
 from prunus_evals.store import Store
@@ -50,9 +48,8 @@ class Judge(Protocol):
         """The name in tables."""
         ...
 
-    @property
-    def identity(self) -> str:
-        """What its replies depend on, beside the prompt."""
+    def identity(self, store: Store) -> str:
+        """Return what its replies depend on, beside the prompt."""
         ...
 
     @property
@@ -78,12 +75,9 @@ class ModelJudge:
         self.name = spec
         self._llm = readers.model(spec)
 
-    @property
-    def identity(self) -> str:
-        """Its spec, engine and model, the endpoint and options of the settings, and the tokens of a reply."""
-        settings, kind = load_settings(), type(self._llm)
-        facts = [self.name, f"{kind.__module__}.{kind.__qualname__}", self._llm.model, settings.llm_endpoint]
-        return json.dumps([*facts, dict(settings.llm_options), MAX_TOKENS], default=str, sort_keys=True)
+    def identity(self, store: Store) -> str:
+        """Return its spec, server and options, and the tokens of a reply."""
+        return f"{readers.identity(self.name, store)}\0{MAX_TOKENS}"
 
     @property
     def real(self) -> bool:
@@ -222,6 +216,7 @@ class _Asked:
 
     def __init__(self, judge: Judge, store: Store) -> None:
         self._judge = judge
+        self._identity = judge.identity(store)
         self._store = store
         self._replied = False
         self._failures: list[ReaderFailed] = []
@@ -255,7 +250,7 @@ class _Asked:
             raise self._failures[-1]
 
     def _reply(self, messages: list[Message]) -> Reading:
-        key = f"{self._judge.identity}\0{prompts.digest(messages)}"
+        key = f"{self._identity}\0{prompts.digest(messages)}"
         known = self._store.reply(key)
         if known is None:
             known = self._judge.reply(messages)
@@ -272,7 +267,6 @@ class _Asked:
         if readers.refused(error):
             return
         self._failures.append(error)
-        cause = error.__cause__
-        answered = isinstance(cause, TimeoutError) or (isinstance(cause, OutsideFailed) and cause.sent)
-        if not answered or len(self._failures) >= FAILURES:
+        lasting = isinstance(error, Unreachable) or isinstance(error.__cause__, BadInput)
+        if lasting or len(self._failures) >= FAILURES:
             raise error

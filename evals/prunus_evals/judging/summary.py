@@ -121,19 +121,18 @@ def _grouped(found: Sequence[T]) -> dict[Group, list[T]]:
     return groups
 
 
-def _estimate(own: Sequence[T], value: Callable[[T], float]) -> list[float]:
+def _estimate(own: Sequence[T], value: Callable[[T], float]) -> list[float | None]:
     by_page: dict[str, list[float]] = {}
     for one in own:
         by_page.setdefault(one.pair.page, []).append(value(one))
-    estimate = stats.mean(by_page)
-    return [round(number, 4) for number in (estimate.mean, estimate.low, estimate.high)]
+    return stats.mean(by_page).numbers()
 
 
 def table(result: Mapping[str, Any]) -> str:
     """Return a summary as text."""
     first, second = result["between"]
     judge = result["judge"] + (f" ({result['caveat']})" if result.get("caveat") else "")
-    lines = [f"{first} against {second}, judged by {judge}; 95 % intervals over pages"]
+    lines = [f"{first} against {second}, judged by {judge}; 95 % intervals over pages, {stats.NONE_BELOW}"]
     for group in result["groups"]:
         half = result.get("halves", {}).get(group["task"], "unknown")
         where = f"{group['task']}, {'both halves' if half == 'all' else f'{half} half'}"
@@ -163,9 +162,9 @@ def _counts(group: Mapping[str, Any]) -> list[str]:
         same = f"the first shown won in both orders of {group['a_in_both_orders']} pairs"
         lines.append(f"  {same}, the second shown of {group['b_in_both_orders']}")
     if "win_share" in group:
-        share = "wins {:.3f} [{:.3f} {:.3f}]".format(*group["win_share"])
-        lost = "loses {:.3f} [{:.3f} {:.3f}]".format(*group["lose_share"])
-        lines.append(f"  {share}, {lost}, " + "difference {:+.3f} [{:+.3f} {:+.3f}]".format(*group["win_minus_lose"]))
+        wins, loses = stats.shown(group["win_share"]), stats.shown(group["lose_share"])
+        more = stats.shown(group["win_minus_lose"], signed=True)
+        lines.append(f"  wins {wins}, loses {loses}, difference {more}")
     return lines
 
 
@@ -173,8 +172,7 @@ def _grades(group: Mapping[str, Any], first: str, second: str) -> list[str]:
     if "first" not in group:
         return ["  no pair has two grades that can be read"]
     lines = [
-        f"  {name}: " + "{:.2f} [{:.2f} {:.2f}] of 10".format(*group[side])
-        for name, side in ((first, "first"), (second, "second"))
+        f"  {name}: {stats.shown(group[side], digits=2)} of 10" for name, side in ((first, "first"), (second, "second"))
     ]
-    lines.append("  difference {:+.2f} [{:+.2f} {:+.2f}]".format(*group["first_minus_second"]))
+    lines.append(f"  difference {stats.shown(group['first_minus_second'], digits=2, signed=True)}")
     return lines + ([f"  unreadable: {group['unreadable']} pairs"] if group["unreadable"] else [])

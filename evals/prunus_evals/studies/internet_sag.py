@@ -20,14 +20,14 @@ import prunus
 from prunus.core.settings import load_settings
 from prunus.core.types import Message
 from prunus.engines import Maker
-from prunus_evals import harness, readers, studies, systems
+from prunus_evals import harness, readers, stats, studies, systems
 from prunus_evals.errors import EvalError, UnknownName
 from prunus_evals.judging import summary
 from prunus_evals.judging.judge import ModelJudge
 from prunus_evals.judging.session import Place
 from prunus_evals.records import Outcome, Question, Reader, Reading, System
 from prunus_evals.studies import Choice, Number, Row, Study, Table, _sag_published
-from prunus_evals.studies._baselines import Nothing, VectorDB
+from prunus_evals.studies._baselines import Nothing
 from prunus_evals.studies._raptor_published import Published
 from prunus_evals.studies.raptor import cited
 from prunus_evals.systems._extract import Extractor
@@ -68,6 +68,8 @@ LABELS = {
 EXT, EXT_SYSTEM = "Internet-SAG-Ext", "prunus:extract"
 NAIVE = "whole:soup"
 """Plain text of all pages, one after another."""
+VECTORS = "vectors:{}@tokens=512@overlap=128@beside=1"
+"""VectorDB-RAG of section 5.1, by its embedder."""
 
 OPTIONS = {"extractors": f"extractors by name, separated by semicolons; {';'.join(LABELS)} by default"}
 PAGES_OPTIONS = {
@@ -256,7 +258,7 @@ def page_systems(choice: Choice, counter: Counter) -> dict[str, System]:
     return {
         EXT: systems.make(choice.options.get("extractor", EXT_SYSTEM), counter),
         "Internet-SAG-Naive": systems.make(NAIVE, counter),
-        "VectorDB-RAG": VectorDB(choice.options.get("embedder", "static"), counter),
+        "VectorDB-RAG": systems.make(VECTORS.format(choice.options.get("embedder", "static")), counter),
     }
 
 
@@ -307,7 +309,7 @@ def _systems_notes(choice: Choice, budget: int) -> list[str]:
     model = "" if "@llm=" in extractor else " (no model)"
     embedder = choice.options.get("embedder", "static")
     lines = [
-        f"{EXT}: {extractor}{model}; Internet-SAG-Naive: {NAIVE}; VectorDB-RAG embeds with {embedder}. "
+        f"{EXT}: {extractor}{model}; Internet-SAG-Naive: {NAIVE}; VectorDB-RAG: {VECTORS.format(embedder)}. "
         f"The evidence of a question is cut at {budget} tokens."
     ]
     if extractor.startswith(EXT_SYSTEM):
@@ -364,9 +366,8 @@ def judged_table(choice: Choice, verdicts: Mapping[str, Mapping[str, Any]]) -> T
 def _differences(found: Mapping[str, Any]) -> list[str]:
     """Return the share of wins minus that of losses for each reader, with its interval."""
     return [
-        "{}: share of wins minus losses {:+.3f} [{:+.3f} {:+.3f}: 95 %, bootstrap over pages] of {} pairs.".format(
-            group["reader"], *group["win_minus_lose"], group["pairs"]
-        )
+        f"{group['reader']}: share of wins minus losses {stats.shown(group['win_minus_lose'], signed=True)} "
+        f"of {group['pairs']} pairs; brackets: 95 %, bootstrap over pages, {stats.NONE_BELOW}."
         for group in found["groups"]
     ]
 

@@ -1,8 +1,9 @@
 """RAPTOR (Sarthi and others, ICLR 2024): the tables that measure answers, and retrieval from trees.
 
-Systems retrieve from trees that :mod:`._trees` builds. With a reader, the tables show the paper's metrics of answers.
-On stand-ins they show the recall of the gold evidence, too, which needs no model. That recall judges the retrieval and
-hardly the tree: random groups reach the same (:mod:`prunus_evals.trees`).
+Rows are systems by name (:mod:`prunus_evals.systems.tree`) whose trees are kept in the folder of the run. With a
+reader, the tables show the metrics of answers. On stand-ins they also show the recall of the gold evidence, which needs
+no reader. That recall judges the retrieval and hardly the tree: random groups reach the same
+(:mod:`prunus_evals.trees`).
 """
 
 from __future__ import annotations
@@ -13,14 +14,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from prunus_evals import harness, metrics, readers, studies, tasks
+from prunus_evals import harness, metrics, readers, studies, systems, tasks
 from prunus_evals.records import Outcome, System
-from prunus_evals.stats import mean
 from prunus_evals.studies import Choice, Number, Row, Study, Table, _raptor_published
-from prunus_evals.studies._baselines import TitleAbstract
 from prunus_evals.studies._raptor_published import Published
-from prunus_evals.studies._trees import EXTRACTIVE, Forest, Ranker, Recipe, TreeSystem, Way
-from prunus_evals.tokens import llama2
+from prunus_evals.systems import tree as trees
+from prunus_evals.systems._trees import Recipe
+from prunus_evals.tokens import Counter, llama2
 
 BUDGET = 2000
 """Tokens of evidence in the paper; for UnifiedQA 400."""
@@ -29,6 +29,7 @@ STAND_INS = ("qmsum:specific", "xquad:de")
 EVIDENCE = "span_recall"
 OF_EVIDENCE = {"xquad:de": ("answer survives", "answer")}
 """Titles and metrics of evidence of the stand-ins whose metric is not the recall of the gold evidence."""
+EXTRACTIVE = "extractive"
 EVERYTHING = 100_000
 """A budget that holds what a traversal without a limit chooses."""
 TOP_LAYER = 3
@@ -45,35 +46,26 @@ OPTIONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Retrieval:
-    """How a row retrieves.
-
-    :param tree: the tree, where it is not the one that the user chose.
-    :param dpr: retrieve with DPR, and build the tree from its vectors.
-    :param abstract: keep the title and the abstract, whatever the question, instead of retrieving.
-    """
-
-    way: Way = "collapsed"
-    ranker: Ranker = "dense"
-    layers: tuple[int, ...] = ()
-    top: int = 0
-    tree: str = ""
-    dpr: bool = False
-    abstract: bool = False
+BEST_NODES = "tree:{tree}@embedder={dense}{llm}"
+BEST_CHUNKS = "tree:{tree}@embedder={dense}@way=flat"
+BM25_NODES = "tree:{tree}@embedder={dense}{llm}@ranker=bm25"
+BM25_CHUNKS = "tree:{tree}@embedder={dense}@way=flat@ranker=bm25"
+DPR_NODES = "tree:{tree}@embedder={dpr}{llm}"
+DPR_CHUNKS = "tree:{tree}@embedder={dpr}@way=flat"
+"""Systems; ``{tree}``, ``{dense}``, ``{dpr}`` and ``{llm}`` stand for what the user chose."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
     """What a study measures.
 
-    :param rows: labels of rows, and how each retrieves; ``{dense}`` and ``{tree}`` stand for what the user chose.
+    :param rows: labels of rows, and the system of each; ``{dense}`` and ``{tree}`` stand for what the user chose.
     :param columns: titles of the paper's columns, with the task and the metric of each.
     :param published: the paper's numbers.
     :param by_reader: whether the paper has a column for each reader.
     """
 
-    rows: tuple[tuple[str, Retrieval], ...]
+    rows: tuple[tuple[str, str], ...]
     columns: tuple[tuple[str, str, str], ...]
     published: Published
     budget: int = BUDGET
@@ -81,20 +73,16 @@ class Frame:
 
 
 WITH_AND_WITHOUT = (
-    ("{dense} with {tree} tree", Retrieval()),
-    ("{dense} without tree", Retrieval("flat")),
-    ("BM25 with {tree} tree", Retrieval(ranker="bm25")),
-    ("BM25 without tree", Retrieval("flat", "bm25")),
-    ("DPR with {tree} tree", Retrieval(dpr=True)),
-    ("DPR without tree", Retrieval("flat", dpr=True)),
+    ("{dense} with {tree} tree", BEST_NODES),
+    ("{dense} without tree", BEST_CHUNKS),
+    ("BM25 with {tree} tree", BM25_NODES),
+    ("BM25 without tree", BM25_CHUNKS),
+    ("DPR with {tree} tree", DPR_NODES),
+    ("DPR without tree", DPR_CHUNKS),
 )
-RETRIEVERS = (
-    ("{dense} with {tree} tree", Retrieval()),
-    ("BM25", Retrieval("flat", "bm25")),
-    ("DPR", Retrieval("flat", dpr=True)),
-)
-BEGINNING = ("Title + Abstract", Retrieval(abstract=True))
-BEST = (("{dense} with {tree} tree", Retrieval()),)
+RETRIEVERS = (("{dense} with {tree} tree", BEST_NODES), ("BM25", BM25_CHUNKS), ("DPR", DPR_CHUNKS))
+BEGINNING = ("Title + Abstract", "results:title_abstract")
+BEST = (("{dense} with {tree} tree", BEST_NODES),)
 NARRATIVE = (
     ("ROUGE-L", "narrativeqa:test", "rouge_l_stem"),
     ("BLEU-1", "narrativeqa:test", "bleu1"),
@@ -116,7 +104,7 @@ FRAMES = {
     "4": Frame(RETRIEVERS, (("Acc.", "quality:dev", "accuracy"),), _raptor_published.TABLE_4, by_reader=True),
     "5": Frame(BEST, (QASPER,), _raptor_published.TABLE_5),
     "6": Frame(
-        (*BEST, ("Summaries of the top layer only, {tree} tree", Retrieval("roots"))),
+        (*BEST, ("Summaries of the top layer only, {tree} tree", f"{BEST_NODES}@way=root")),
         NARRATIVE,
         _raptor_published.TABLE_6,
         BUDGET_UNIFIED,
@@ -128,10 +116,10 @@ FRAMES = {
     ),
     "9": Frame(
         (
-            ("{dense} with {tree} tree", Retrieval()),
-            ("{dense} with contiguous tree", Retrieval(tree="contiguous")),
-            ("{dense} with random tree (control)", Retrieval(tree="random")),
-            ("{dense} without tree", Retrieval("flat")),
+            ("{dense} with {tree} tree", BEST_NODES),
+            ("{dense} with contiguous tree", BEST_NODES.replace("{tree}", "contiguous")),
+            ("{dense} with random tree (control)", BEST_NODES.replace("{tree}", "random")),
+            ("{dense} without tree", BEST_CHUNKS),
         ),
         (QUALITY,),
         _raptor_published.TABLE_9,
@@ -143,45 +131,46 @@ FRAMES = {
 # --- what is run ---------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Running:
-    """A study that runs: what the user chose, and its folder."""
+    """A study that runs: what the user chose, and its folders."""
 
     study: Study
     choice: Choice
     folder: Path | None
     trees: Path
     progress: Callable[[str], None]
-    forests: dict[Recipe, Forest]
+    counter: Counter
 
     @property
     def recipe(self) -> Recipe:
         """The trees that the user chose."""
         return recipe_of(self.choice)
 
-    def system(self, retrieval: Retrieval) -> System | None:
-        """Return the system of a row; None for DPR where no embedder is named for it."""
-        recipe = self.recipe
-        if retrieval.abstract:
-            return TitleAbstract(llama2())
-        if retrieval.dpr:
-            if "dpr" not in self.choice.options:
-                return None
-            recipe = replace(recipe, embedder=self.choice.options["dpr"])
-        recipe = replace(recipe, tree=retrieval.tree or recipe.tree)
-        if recipe not in self.forests:
-            self.forests[recipe] = Forest(self.trees, recipe)
-        return TreeSystem(self.forests[recipe], retrieval.way, retrieval.ranker, retrieval.layers, retrieval.top)
+    def named(self, system: str) -> str:
+        """Return the name of a row's system with what the user chose; '' for DPR where no embedder is named for it."""
+        recipe, dpr = self.recipe, self.choice.options.get("dpr", "")
+        if "{dpr}" in system and not dpr:
+            return ""
+        llm = f"@llm={recipe.llm}" if recipe.llm else ""
+        for place, chosen in {"tree": recipe.tree, "dense": recipe.embedder, "dpr": dpr, "llm": llm}.items():
+            system = system.replace(f"{{{place}}}", chosen)
+        return system
 
-    def measured(self, retrievals: Sequence[Retrieval], budgets: Sequence[int], wanted: Sequence[str]) -> list[Outcome]:
-        """Run retrievals over the tasks of the study.
+    def system(self, name: str) -> System:
+        """Make a system; a tree is kept in the folder of trees."""
+        file, _, variant = name.partition(":")
+        return trees.make(self.counter, variant, self.trees) if file == "tree" else systems.make(name, self.counter)
+
+    def measured(self, wanted_systems: Sequence[str], budgets: Sequence[int], wanted: Sequence[str]) -> list[Outcome]:
+        """Run systems over the tasks of the study; one that is not here is left out.
 
         :param wanted: names of metrics.
         """
-        made = [system for system in map(self.system, retrievals) if system is not None]
+        made = [self.system(name) for name in map(self.named, wanted_systems) if name]
         plan = studies.plan(self.study, self.choice, [system.name for system in made], budgets, metrics=tuple(wanted))
         plan = replace(plan, budgets=tuple(budgets))
-        engines = harness.Engines(llama2(), list(made), {spec: readers.make(spec) for spec in plan.readers})
+        engines = harness.Engines(self.counter, made, {spec: readers.make(spec) for spec in plan.readers})
 
         def tell(state: harness.Progress) -> None:
             self.progress(f"{self.study.name}, {state.task}: {state.pages} pages, {state.outcomes} outcomes")
@@ -190,20 +179,25 @@ class Running:
 
 
 def recipe_of(choice: Choice) -> Recipe:
-    """Return the trees that the user chose."""
+    """Return the trees that the user chose.
+
+    :raises UnknownName: there is no such tree or engine.
+    """
     tree, embedder = ("ward", "static") if choice.stand_ins else ("raptor", "minilm")
     options = choice.options
-    return Recipe(options.get("tree", tree), options.get("embedder", embedder), options.get("summarizer", EXTRACTIVE))
+    summarizer = options.get("summarizer", EXTRACTIVE)
+    llm = "" if summarizer == EXTRACTIVE else summarizer
+    return Recipe(options.get("tree", tree), options.get("embedder", embedder), llm)
 
 
 @contextmanager
 def running(study: Study, choice: Choice, folder: Path | None, progress: Callable[[str], None]) -> Iterator[Running]:
     """Give a study its folder of trees; without a folder of the run, one that is deleted at the end."""
     if folder is not None:
-        yield Running(study, choice, folder, folder / "trees", progress, {})
+        yield Running(study, choice, folder, folder / "trees", progress, llama2())
         return
     with TemporaryDirectory(ignore_cleanup_errors=True) as place:
-        yield Running(study, choice, None, Path(place), progress, {})
+        yield Running(study, choice, None, Path(place), progress, llama2())
 
 
 # --- Tables 1 to 7 and 9 -------------------------------------------------------------------------
@@ -253,17 +247,12 @@ def _run_frame(study: Study, choice: Choice, folder: Path | None, progress: Call
     columns = columns_of(study, choice, frame)
     with running(study, choice, folder, progress) as run:
         outcomes = run.measured(
-            [retrieval for _, retrieval in frame.rows],
+            [system for _, system in frame.rows],
             choice.budgets or (frame.budget,),
             list(dict.fromkeys(column.metric for column in columns)),
         )
-        names = {label: system.name if system else "" for label, system in _labelled(run, frame.rows)}
+        names = {label_of(label, run.recipe): run.named(system) for label, system in frame.rows}
     return framed(study, choice, frame, columns, names, outcomes)
-
-
-def _labelled(run: Running, rows: Sequence[tuple[str, Retrieval]]) -> Iterator[tuple[str, System | None]]:
-    for label, retrieval in rows:
-        yield label_of(label, run.recipe), run.system(retrieval)
 
 
 def label_of(label: str, recipe: Recipe) -> str:
@@ -328,7 +317,7 @@ def beside(own: Table, published: Published, notes: Sequence[str] = ()) -> Table
 def notes(choice: Choice, lacks_dpr: bool = False) -> list[str]:
     """Return what tables of trees say of themselves."""
     recipe = recipe_of(choice)
-    lines = [f"Trees: {recipe.name}, one for each document; budgets by the Llama-2 tokenizer."]
+    lines = [f"Trees: {recipe.name}, one for the documents of each question; tokens by the Llama-2 tokenizer."]
     if recipe.caveat:
         lines.append(f"Summaries: {readers.CAVEATS[recipe.caveat]}.")
     if lacks_dpr:
@@ -345,31 +334,43 @@ RECALL = (
 # --- the layer study: Tables 8 and 14 to 17 ------------------------------------------------------
 
 
-def layer_retrievals(top: int = TOP_LAYER) -> dict[tuple[int, int], Retrieval]:
-    """Return the retrievals of the layer study by number of layers and start layer (the highest)."""
+def layer_systems(top: int = TOP_LAYER) -> dict[tuple[int, int], str]:
+    """Return the systems of the layer study by number of layers and start layer (the highest)."""
     return {
-        (count, start): Retrieval(layers=tuple(range(start - count + 1, start + 1)))
+        (count, start): f"{BEST_NODES}@start={start}@count={count}"
         for start in range(top + 1)
         for count in range(1, start + 2)
     }
 
 
 def _run_layers(study: Study, choice: Choice, folder: Path | None, progress: Callable[[str], None]) -> Sequence[Table]:
-    reader = (choice.readers or (harness.NO_READER,))[0]
     task = study.tasks(choice)[0]
-    metric = EVIDENCE if reader == harness.NO_READER else _answer_metric(task)
-    budget = (choice.budgets or (BUDGET,))[0]
-    with running(study, replace(choice, readers=choice.readers[:1]), folder, progress) as run:
-        cells = layer_retrievals()
-        outcomes = run.measured(list(cells.values()), (budget,), (metric,))
-        names = {cell: system.name for cell, retrieval in cells.items() if (system := run.system(retrieval))}
-    said = (*studies.notes(study, choice, outcomes), *notes(choice), f"{_titled(metric)}, %, {budget} tokens.")
+    metric = _answer_metric(task) if choice.readers else EVIDENCE
+    with running(study, choice, folder, progress) as run:
+        cells = layer_systems()
+        outcomes = run.measured(list(cells.values()), choice.budgets or study.budgets, (metric,))
+        names = {cell: run.named(system) for cell, system in cells.items()}
+    said = (*_without_first_row(studies.notes(study, choice, outcomes)), *notes(choice))
     said += (RECALL,) if metric == EVIDENCE else ()
-    return layer_tables(names, outcomes, metric, said)
+    found: list[Table] = []
+    for budget in choice.budgets or study.budgets:
+        for reader in choice.readers or (harness.NO_READER,):
+            own = [outcome for outcome in outcomes if (outcome.budget, outcome.reader) == (budget, reader)]
+            by = f", {reader}" if choice.readers else ""
+            found += layer_tables(names, own, metric, said, f"{_titled(metric)}, %, {budget} tokens{by}")
+    return found + [cited(f"{title}, accuracy, %", own) for title, own in _raptor_published.LAYERS.items()]
+
+
+def _without_first_row(notes: Sequence[str]) -> list[str]:
+    """Return notes for a table whose rows are not compared with the first."""
+    return [ALONE if note == studies.INTERVALS else note for note in notes]
+
+
+ALONE = "Brackets: 95 % interval, bootstrap over pages; a single page has none."
 
 
 def _titled(metric: str) -> str:
-    return "recall" if metric == EVIDENCE else metric
+    return "recall of the gold evidence" if metric == EVIDENCE else metric
 
 
 def _answer_metric(task: str) -> str:
@@ -378,25 +379,27 @@ def _answer_metric(task: str) -> str:
 
 
 def layer_tables(
-    names: Mapping[tuple[int, int], str], outcomes: Sequence[Outcome], metric: str, said: tuple[str, ...]
+    names: Mapping[tuple[int, int], str], outcomes: Sequence[Outcome], metric: str, said: tuple[str, ...], what: str
 ) -> list[Table]:
-    """Return the tables of the layer study: of all stories whose trees are equally high, of single stories, and the
-    paper's.
+    """Return the tables of the layer study for one budget and reader: of all documents whose trees are equally high,
+    and of single documents, as the paper has them.
 
     :param names: names of systems by number of layers and start layer.
+    :param what: what the numbers are, for titles.
     """
     heights: dict[int, dict[str, None]] = {}
     for outcome in outcomes:
         heights.setdefault(int(outcome.facts["height"]), {})[outcome.page] = None
     found = []
     for height, pages in sorted(heights.items()):
-        title = f"RAPTOR, Tables 8 and 14-17: trees of {height + 1} layers, {len(pages)} documents"
+        many = f"{len(pages)} document{'s' * (len(pages) > 1)}"
+        title = f"RAPTOR, Tables 8 and 14-17: trees of {height + 1} layers, {many}, {what}"
         found.append(_layer_table(title, list(pages), height, names, outcomes, metric, said))
     shown = [(page, height) for height, pages in sorted(heights.items(), reverse=True) for page in pages][:STORIES]
     for page, height in shown:
-        title = f"RAPTOR, Tables 8 and 14-17: the document {page}"
+        title = f"RAPTOR, Tables 8 and 14-17: the document {page}, {what}"
         found.append(_layer_table(title, [page], height, names, outcomes, metric, said))
-    return found + [cited(title, published) for title, published in _raptor_published.LAYERS.items()]
+    return found
 
 
 def _layer_table(
@@ -418,33 +421,61 @@ def _layer_table(
         ]
         rows.append(Row(f"{count} layer{'s' * (count > 1)}", tuple(numbers)))
     columns = tuple(f"Layer {start}" + " (Leaf Nodes)" * (start == 0) for start in range(top + 1))
-    return Table(title, columns, tuple(rows), (*said, "Columns: start layer. Rows: layers queried."), digits=1)
+    return Table(title, columns, tuple(rows), (*said, LAYERS), digits=1)
+
+
+LAYERS = (
+    "Columns: the highest layer that is retrieved from (the start layer). Rows: how many layers, from it down. The "
+    "highest row and column that a tree has is the whole tree; a layer above the tree's is not shown."
+)
 
 
 # --- where retrieved nodes come from: Tables 18 to 21, Figure 7 ----------------------------------
 
-RANKERS = {"DPR": Retrieval(dpr=True), "SBERT": Retrieval(), "BM25": Retrieval(ranker="bm25")}
+RANKERS = {"DPR": DPR_NODES, "SBERT": BEST_NODES, "BM25": BM25_NODES}
+RANKER_LABELS = {"DPR": "DPR", "SBERT": "{dense}", "BM25": "BM25"}
+"""The paper's retrievers, and what stands for each."""
 SETS = {"NarrativeQA": "narrativeqa:test", "Quality": "quality", "Qasper": "qasper"}
 
 
 def _run_sources(study: Study, choice: Choice, folder: Path | None, progress: Callable[[str], None]) -> Sequence[Table]:
-    silent = replace(choice, readers=())
-    budget = (choice.budgets or (BUDGET,))[0]
-    with running(study, silent, folder, progress) as run:
-        outcomes = run.measured(list(RANKERS.values()), (budget,), (EVIDENCE,))
-        names = {ranker: system.name if (system := run.system(way)) else "" for ranker, way in RANKERS.items()}
-    said = (*studies.notes(study, silent, outcomes), *notes(silent, "" in names.values()), f"{budget} tokens.")
-    return source_tables(study.tasks(choice), names, outcomes, said)
+    with running(study, replace(choice, readers=()), folder, progress) as run:  # an answer would change nothing
+        outcomes = run.measured(list(RANKERS.values()), choice.budgets or study.budgets, (EVIDENCE,))
+        names = {ranker: run.named(system) for ranker, system in RANKERS.items()}
+        labels = {ranker: label_of(RANKER_LABELS[ranker], run.recipe) for ranker in RANKERS}
+    said = (*_without_first_row(studies.notes(study, choice, outcomes)), *notes(choice, "" in names.values()))
+    said += ("What is retrieved is measured, and no answer: readers are not asked.",) if choice.readers else ()
+    found: list[Table] = []
+    for budget in choice.budgets or study.budgets:
+        own = [outcome for outcome in outcomes if outcome.budget == budget]
+        found += source_tables(study.tasks(choice), (names, labels), own, said, budget, choice.stand_ins)
+    return found + (cited_sources() if choice.stand_ins else [])
+
+
+def cited_sources() -> list[Table]:
+    """Return Tables 18 to 21 as they were printed."""
+    tables = [cited("RAPTOR, Table 18: nodes that are not leaves, %", _raptor_published.TABLE_18, digits=2)]
+    for ranker, (number, published) in _raptor_published.SOURCES.items():
+        tables.append(cited(f"RAPTOR, Table {number}: nodes by layer with {ranker}, %", published, digits=2))
+    return tables
 
 
 def source_tables(
-    wanted: Sequence[str], names: Mapping[str, str], outcomes: Sequence[Outcome], said: tuple[str, ...]
+    wanted: Sequence[str],
+    retrievers: tuple[Mapping[str, str], Mapping[str, str]],
+    outcomes: Sequence[Outcome],
+    said: tuple[str, ...],
+    budget: int,
+    stand_ins: bool,
 ) -> list[Table]:
     """Return Tables 18 to 21: the share of the retrieved nodes that come from each layer, in percent of all nodes.
 
     :param wanted: tasks.
-    :param names: names of systems by retriever; '' for one that is not here.
+    :param retrievers: by the paper's name of a retriever: the name of its system, '' for one that is not here; its
+        label.
+    :param stand_ins: leave the paper's numbers out, which are of other sets.
     """
+    names, labels = retrievers
     columns = {task: next((title for title, own in SETS.items() if own == task), task) for task in wanted}
     highest = max((int(layer) for outcome in outcomes for layer in outcome.facts["layers"]), default=0)
     upper = set(range(1, highest + 1))
@@ -452,19 +483,24 @@ def source_tables(
         Row(title, tuple(share(outcomes, task, name, upper) for name in names.values()))
         for task, title in columns.items()
     ]
-    upper_nodes = Table("RAPTOR, Table 18: nodes that are not leaves, %", tuple(names), tuple(rows), digits=2)
-    tables = [beside(upper_nodes, _raptor_published.TABLE_18, said)]
+    where = f"% of the nodes retrieved within {budget} tokens" + ", stand-ins" * stand_ins
+    heads = tuple(labels.values()) if stand_ins else tuple(names)
+    upper_nodes = Table(f"RAPTOR, Table 18: nodes that are not leaves, {where}", heads, tuple(rows), said, digits=2)
+    tables = [upper_nodes if stand_ins else beside(upper_nodes, _raptor_published.TABLE_18)]
     for ranker, (number, published) in _raptor_published.SOURCES.items():
+        if not names[ranker] and stand_ins:
+            continue
         rows = [
-            Row(
-                str(layer),
-                tuple(share(outcomes, task, names[ranker], {layer}) for task in columns),
-            )
+            Row(f"layer {layer}", tuple(share(outcomes, task, names[ranker], {layer}) for task in columns))
             for layer in range(highest + 1)
         ]
-        title = f"RAPTOR, Table {number} and Figure 7: nodes by layer with {ranker}, %"
-        tables.append(beside(Table(title, tuple(columns.values()), tuple(rows), digits=2), published, said))
+        title = f"RAPTOR, Table {number} and Figure 7: nodes by layer with {labels[ranker]}, {where}"
+        own = Table(title, tuple(columns.values()), tuple(rows), (*said, BY_LAYER), digits=2)
+        tables.append(own if stand_ins else beside(own, published))
     return tables
+
+
+BY_LAYER = "Layer 0 holds the chunks (leaves); a layer that no tree of a set has is 0 there."
 
 
 def share(outcomes: Sequence[Outcome], task: str, system: str, layers: Container[int]) -> Number | None:
@@ -474,10 +510,7 @@ def share(outcomes: Sequence[Outcome], task: str, system: str, layers: Container
         if outcome.task == task and outcome.system == system:
             for layer, count in outcome.facts["layers"].items():
                 values.setdefault(outcome.page, []).extend([100.0 * (int(layer) in layers)] * count)
-    if not values:
-        return None
-    estimate = mean(values)
-    return Number(estimate.mean, estimate.low, estimate.high)
+    return studies.number(values)
 
 
 # --- Figure 3: two ways of querying --------------------------------------------------------------
@@ -487,37 +520,44 @@ LENGTHS = (500, 1000, 2000, 3000, 4000)
 
 
 def _run_ways(study: Study, choice: Choice, folder: Path | None, progress: Callable[[str], None]) -> Sequence[Table]:
-    reader = (choice.readers or (harness.NO_READER,))[0]
     task = study.tasks(choice)[0]
-    metric = EVIDENCE if reader == harness.NO_READER else _answer_metric(task)
-    lengths = choice.budgets or LENGTHS
-    with running(study, replace(choice, readers=choice.readers[:1]), folder, progress) as run:
-        falls = {top: Retrieval("traversal", top=top) for top in TOPS}
+    metric = _answer_metric(task) if choice.readers else EVIDENCE
+    lengths = choice.budgets or study.budgets
+    with running(study, choice, folder, progress) as run:
+        falls = {top: f"{BEST_NODES}@way=traversal@top={top}" for top in TOPS}
         outcomes = run.measured(list(falls.values()), (EVERYTHING,), (metric,))
-        outcomes += run.measured([Retrieval()], lengths, (metric,))
-        found = {f"Tree traversal, top-{top}": (run.system(way), EVERYTHING) for top, way in falls.items()}
-        found |= {f"Collapsed tree, {length} tokens": (run.system(Retrieval()), length) for length in lengths}
-        fields = {label: (system.name, budget) for label, (system, budget) in found.items() if system}
-    said = (*studies.notes(study, choice, outcomes), *notes(choice))
+        outcomes += run.measured([BEST_NODES], lengths, (metric,))
+        fields = {f"Tree traversal, top-{top}": (run.named(way), EVERYTHING) for top, way in falls.items()}
+        fields |= {f"Collapsed tree, {length} tokens": (run.named(BEST_NODES), length) for length in lengths}
+    said = (*_without_first_row(studies.notes(study, choice, outcomes)), *notes(choice))
     said += (RECALL,) if metric == EVIDENCE else ()
-    said += ("The paper prints Figure 3 without numbers: collapsed trees were best, at 2,000 tokens.",)
-    return [way_table(fields, outcomes, metric, said)]
+    said += (
+        "Tree traversal takes the k best nodes of each layer (top-k), whatever their tokens.",
+        "The paper prints Figure 3 without numbers: collapsed trees were best, at 2,000 tokens.",
+    )
+    return [way_table(study.title, fields, outcomes, metric, said, choice.readers or (harness.NO_READER,))]
 
 
 def way_table(
-    fields: Mapping[str, tuple[str, int]], outcomes: Sequence[Outcome], metric: str, said: tuple[str, ...]
+    title: str,
+    fields: Mapping[str, tuple[str, int]],
+    outcomes: Sequence[Outcome],
+    metric: str,
+    said: tuple[str, ...],
+    by: Sequence[str],
 ) -> Table:
-    """Return Figure 3 as a table: tokens of context, and the metric in percent.
+    """Return Figure 3 as a table: tokens of context, and the metric in percent, a column for each reader.
 
     :param fields: system and budget of each row.
+    :param by: readers.
     """
     rows = []
     for label, (system, budget) in fields.items():
-        tokens = studies.mean(outcomes, "tokens", system=system, budget=budget)
-        found = studies.mean(outcomes, metric, scale=100.0, system=system, budget=budget)
-        rows.append(Row(label, (tokens, found)))
-    title = "RAPTOR, Figure 3: tree traversal against the collapsed tree"
-    return Table(title, ("tokens of context", f"{_titled(metric)}, %"), tuple(rows), said, digits=1)
+        tokens = studies.mean(outcomes, "tokens", system=system, budget=budget, reader=by[0])
+        found = [studies.mean(outcomes, metric, scale=100.0, system=system, budget=budget, reader=one) for one in by]
+        rows.append(Row(label, (tokens, *found)))
+    titled = (f"{_titled(metric)}, %" + f", {one}" * (one != harness.NO_READER) for one in by)
+    return Table(title, ("tokens of context", *titled), tuple(rows), said, digits=1)
 
 
 # --- the studies ---------------------------------------------------------------------------------
@@ -553,6 +593,7 @@ STUDIES = (
         STAND_INS[:1],
         answers=True,
         options=OPTIONS,
+        budgets=(BUDGET,),
         run=_run_layers,
     ),
     Study(
@@ -561,6 +602,7 @@ STUDIES = (
         tuple(SETS.values()),
         (*STAND_INS, "squality:text"),
         options=OPTIONS,
+        budgets=(BUDGET,),
         run=_run_sources,
     ),
     Study(
@@ -570,6 +612,7 @@ STUDIES = (
         STAND_INS[:1],
         answers=True,
         options=OPTIONS,
+        budgets=LENGTHS,
         run=_run_ways,
     ),
 )

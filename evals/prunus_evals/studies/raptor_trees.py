@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from prunus_evals import prompts, readers, stats, tasks
+from prunus_evals import prompts, readers, tasks
 from prunus_evals.errors import EvalError
 from prunus_evals.records import Document
-from prunus_evals.studies import Choice, Number, Row, Study, Table, _raptor_published
-from prunus_evals.studies._trees import EXTRACTIVE, Built, Cost, Forest
-from prunus_evals.studies.raptor import OPTIONS, SETS, beside, notes, recipe_of, running
-from prunus_evals.tokens import llama2
+from prunus_evals.studies import Choice, Number, Row, Study, Table, _raptor_published, number
+from prunus_evals.studies._raptor_published import Published
+from prunus_evals.studies.raptor import ALONE, OPTIONS, SETS, Running, beside, cited, notes, recipe_of, running
+from prunus_evals.systems._trees import Cost, Grown, grown
 
 STAND_INS = ("squality:text", "qmsum:specific", "xquad:de")
 TREE_OPTIONS = {name: line for name, line in OPTIONS.items() if name != "dpr"}
@@ -29,26 +29,42 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Grown:
+class PageTree:
     """A tree of a task's page."""
 
     task: str
     page: str
     documents: Sequence[Document]
-    built: Built
+    grown: Grown
 
 
-def grown(study: Study, choice: Choice, forest: Forest, progress: Tell) -> Iterator[Grown]:
-    """Build the trees of the pages of a study's tasks, one after another."""
+def page_trees(run: Running, costs: bool = False) -> Iterator[PageTree]:
+    """Build the trees of the pages of a study's tasks, one after another.
+
+    :param costs: build them for their costs.
+    """
+    study, choice = run.study, run.choice
     for task in study.tasks(choice):
         half = choice.half or tasks.about(task).half
         pages = list(tasks.groups(task, half, choice.limit))
         if not pages:
             raise EvalError(f"{task}: this half has no question; take the other half")
-        for number, page in enumerate(pages, 1):
+        for done, page in enumerate(pages, 1):
             documents = page[0].documents
-            yield Grown(task, page[0].page, documents, forest.tree(documents))
-            progress(f"{study.name}, {task}: {number} of {len(pages)} trees")
+            yield PageTree(task, page[0].page, documents, tree_of(run, documents, costs))
+            run.progress(f"{study.name}, {task}: {done} of {len(pages)} trees")
+
+
+def tree_of(run: Running, documents: Sequence[Document], costs: bool = False) -> Grown:
+    """Return the tree of documents, which is kept in the folder of the run.
+
+    :param costs: build it for its costs.
+    :raises EvalError: it cannot be built, or the documents are empty.
+    """
+    found = grown(documents, run.recipe, run.counter, run.trees, costs)
+    if found is None:
+        raise EvalError(f"{run.study.name}: there is no tree of empty documents: {', '.join(d.id for d in documents)}")
+    return found
 
 
 def _said(study: Study, choice: Choice, pages: Mapping[str, int]) -> tuple[str, ...]:
@@ -60,12 +76,12 @@ def _said(study: Study, choice: Choice, pages: Mapping[str, int]) -> tuple[str, 
         f"{task} ({choice.half or tasks.about(task).half} half: {count} documents)" for task, count in pages.items()
     ]
     first = "Stand-ins for the sets of the paper" if choice.stand_ins else "Sets"
-    return (f"{first}: {', '.join(parts)}.", notes(replace(choice, stand_ins=False, options=_named(choice)))[0])
+    return (f"{first}: {', '.join(parts)}.", *notes(choice))
 
 
-def _named(choice: Choice) -> dict[str, str]:
-    recipe = recipe_of(choice)
-    return {**choice.options, "tree": recipe.tree, "embedder": recipe.embedder, "summarizer": recipe.summarizer}
+def with_cited(own: Table, published: Published, stand_ins: bool) -> list[Table]:
+    """Return a table with the paper's numbers: below ours, or in a table of their own where ours are of stand-ins."""
+    return [own, cited(own.title, published, own.digits)] if stand_ins else [beside(own, published)]
 
 
 # --- Table 10: compression -----------------------------------------------------------------------
@@ -84,9 +100,9 @@ class Parent:
     children: tuple[int, ...]
 
 
-def parents_of(tree: Grown) -> list[Parent]:
+def parents_of(tree: PageTree) -> list[Parent]:
     """Return the parents of a tree."""
-    store = tree.built.index.store
+    store = tree.grown.index.store
     view = store.view()
     tokens = dict(zip(view.ids.tolist(), view.tokens.tolist(), strict=True))
     return [
@@ -99,25 +115,29 @@ def _run_compression(study: Study, choice: Choice, folder: Path | None, progress
     with running(study, choice, folder, progress) as run:
         found: list[Parent] = []
         pages: dict[str, int] = {}
-        for tree in grown(study, choice, Forest(run.trees, recipe_of(choice)), progress):
+        for tree in page_trees(run):
             found += parents_of(tree)
             pages[tree.task] = pages.get(tree.task, 0) + 1
-    return [compression_table(study.title, found, _said(study, choice, pages))]
+    return with_cited(
+        compression_table(study.title, found, _said(study, choice, pages)), _raptor_published.TABLE_10, choice.stand_ins
+    )
+
+
+TITLES = {"quality": "QuALITY", "narrativeqa": "NarrativeQA", "qasper": "QASPER"}
+"""What the paper calls its sets."""
 
 
 def compression_table(title: str, parents: Sequence[Parent], said: Sequence[str]) -> Table:
-    """Return Table 10.
+    """Return Table 10 without the paper's rows.
 
     :param said: notes.
     """
-    titles = {
-        own: title for title, own in (("QuALITY", "quality"), ("NarrativeQA", "narrativeqa"), ("QASPER", "qasper"))
-    }
     rows = [_compression("All Datasets", parents)]
     for task in dict.fromkeys(parent.task for parent in parents):
-        rows.append(_compression(titles.get(task, task), [parent for parent in parents if parent.task == task]))
-    own = Table(title, _raptor_published.TABLE_10.columns, tuple(rows), digits=2)
-    return beside(own, _raptor_published.TABLE_10, [*said, "Brackets: 95 % interval, bootstrap over documents."])
+        label = TITLES.get(task.partition(":")[0], task)
+        rows.append(_compression(label, [parent for parent in parents if parent.task == task]))
+    lines = (*said, "Compression ratio: tokens of a summary by those of all its children.", ALONE)
+    return Table(title, _raptor_published.TABLE_10.columns, tuple(rows), lines, digits=2)
 
 
 def _compression(label: str, parents: Sequence[Parent]) -> Row:
@@ -135,10 +155,7 @@ def _mean(values: Sequence[tuple[str, float]]) -> Number | None:
     by_page: dict[str, list[float]] = {}
     for page, value in values:
         by_page.setdefault(page, []).append(float(value))
-    if not by_page:
-        return None
-    estimate = stats.mean(by_page)
-    return Number(estimate.mean, estimate.low, estimate.high)
+    return number(by_page)
 
 
 # --- Figures 5 and 6: the cost of building -------------------------------------------------------
@@ -150,25 +167,27 @@ JOINED = (12_500, 25_000, 50_000, 78_000)
 def _run_cost(study: Study, choice: Choice, folder: Path | None, progress: Tell) -> Sequence[Table]:
     found: dict[str, list[Cost]] = {}
     with running(study, choice, folder, progress) as run:
-        forest = Forest(run.trees, recipe_of(choice))
         texts: dict[str, list[str]] = {}
         pages: dict[str, int] = {}
-        for tree in grown(study, choice, forest, progress):
-            found.setdefault(tree.task, []).append(tree.built.cost)
+        for tree in page_trees(run, costs=True):
+            found.setdefault(tree.task, []).append(tree.grown.cost)
             texts.setdefault(tree.task, []).extend(document.content for document in tree.documents)
             pages[tree.task] = pages.get(tree.task, 0) + 1
-        counter = llama2()
         for task, parts in texts.items():
             whole = "\n\n".join(parts)
             for length in JOINED:
-                text = counter.head(whole, length)
+                text = run.counter.head(whole, length)
                 if len(text) < len(whole):  # else it would be as long as the one before
                     joined = Document(f"{task} joined to {length} tokens", text, "text/plain")
-                    found[task].append(forest.tree([joined]).cost)
+                    found[task].append(tree_of(run, [joined], costs=True).cost)
                     progress(f"{study.name}, {task}: joined to {length} tokens")
     said = [*_said(study, choice, pages)]
+    moments = sorted(cost.at for costs in found.values() for cost in costs)
+    said.append(
+        f"Seconds: wall time, measured from {moments[0]} to {moments[-1]}; no vector or summary was known before."
+    )
     said.append(f"Each task also has its documents joined into texts of up to {', '.join(map(str, JOINED))} tokens.")
-    if recipe_of(choice).summarizer == EXTRACTIVE:
+    if not recipe_of(choice).llm:
         said.append(
             "Tokens are estimates: what a model would have read and written, without its prompt; none was called."
         )
@@ -258,11 +277,11 @@ class Judged:
     judge: str = ""
 
 
-def sampled(trees: Iterator[Grown], size: int) -> list[Judged]:
+def sampled(trees: Iterator[PageTree], size: int) -> list[Judged]:
     """Return a seeded sample of summaries, with the parents of the sampled ones where these are sampled, too."""
     found: list[Judged] = []
     for tree in trees:
-        store = tree.built.index.store
+        store = tree.grown.index.store
         edges = store.edges()
         above = {child: parent for parent, children in edges.items() for child in children}
         for node in store.get(list(edges)):
@@ -327,7 +346,9 @@ def judged(one: Judged, spec: str, llm: Any) -> Judged:
 def _run_hallucination(study: Study, choice: Choice, folder: Path | None, progress: Tell) -> Sequence[Table]:
     options = choice.options
     if "import" in options:
-        return [hallucination_table(study.title, read_sample(Path(options["import"])))]
+        lines = [f"Judgements: {options['import']}."]
+        own = hallucination_table(study.title, read_sample(Path(options["import"])), lines)
+        return with_cited(own, _raptor_published.HALLUCINATION, choice.stand_ins)
     export = options.get("export") or (str(folder / "hallucination.jsonl") if folder else "")
     if not export and "judge" not in options and not choice.readers:
         raise EvalError(
@@ -338,8 +359,7 @@ def _run_hallucination(study: Study, choice: Choice, folder: Path | None, progre
     if not size.isdecimal():
         raise EvalError(f"{study.name}: sample={size} is no number of summaries")
     with running(study, choice, folder, progress) as run:
-        trees = grown(study, choice, Forest(run.trees, recipe_of(choice)), progress)
-        sample = sampled(trees, min(int(size), 10**6))
+        sample = sampled(page_trees(run), min(int(size), 10**6))
         if spec := options.get("judge") or next(iter(choice.readers), ""):
             llm = readers.model(spec)
             sample = [judged(one, spec, llm) for one in sample]
@@ -349,13 +369,14 @@ def _run_hallucination(study: Study, choice: Choice, folder: Path | None, progre
     said = _said(
         study, choice, {task: len({o.document for o in sample if o.task == task}) for task in study.tasks(choice)}
     )
-    if recipe_of(choice).summarizer == EXTRACTIVE:
+    if not recipe_of(choice).llm:
         said += ("Extractive summaries consist of sentences of their texts: they can state nothing else.",)
-    return [hallucination_table(study.title, sample, said)]
+    own = hallucination_table(study.title, sample, said)
+    return with_cited(own, _raptor_published.HALLUCINATION, choice.stand_ins)
 
 
 def hallucination_table(title: str, sample: Sequence[Judged], said: Sequence[str] = ()) -> Table:
-    """Return Appendix E as a table, one row for each judge.
+    """Return Appendix E as a table without the paper's row, one row for each judge.
 
     A hallucination is carried on where the summary above it, in the sample, is judged to have one, too.
     """
@@ -370,8 +391,8 @@ def hallucination_table(title: str, sample: Sequence[Judged], said: Sequence[str
         rows.append(Row(label, (Number(len(own)), Number(len(wrong)), share, Number(carried))))
     open_ones = sum(one.hallucinated is None for one in sample)
     lines = [*said, f"{open_ones} of {len(sample)} sampled summaries are not judged yet."] if open_ones else [*said]
-    own_table = Table(title, _raptor_published.HALLUCINATION.columns, tuple(rows), digits=1)
-    return beside(own_table, _raptor_published.HALLUCINATION, lines)
+    lines.append(ALONE)
+    return Table(title, _raptor_published.HALLUCINATION.columns, tuple(rows), tuple(lines), digits=1)
 
 
 STUDIES = (

@@ -27,6 +27,25 @@ def word_chunks(text: str, size: int) -> list[str]:
     return chunks
 
 
+def token_chunks(text: str, size: int, overlap: int, counter: Counter) -> list[str]:
+    """Cut a text into chunks of at most ``size`` tokens, each of which begins ``overlap`` tokens before the last ends.
+
+    Linear in the length of the text: each chunk is cut from a window of 16 letters a token.
+    """
+    chunks: list[str] = []
+    start = 0
+    while start < len(text):
+        chunk = counter.head(text[start : start + 16 * size], size)
+        if not chunk:  # a letter of more tokens than a chunk
+            break
+        if chunk.strip():
+            chunks.append(chunk.strip())
+        if start + len(chunk) >= len(text):
+            break
+        start += max(1, len(counter.head(chunk, size - overlap)))
+    return chunks
+
+
 @dataclass(frozen=True, slots=True)
 class Chunks:
     """The chunks of one page with their tokens, each counted once."""

@@ -1,7 +1,8 @@
 """Shared by the systems: embedders and rerankers, each loaded once in a process, that compute nothing twice.
 
-A page is asked many questions at many budgets; its texts are embedded at the first. The time of later questions lacks
-the time of the texts that were embedded before.
+A page is asked many questions at many budgets, by many systems; its texts are embedded at the first. The time of what
+comes later lacks the time of the texts that were embedded before. So where costs are measured (``@costs=yes``), an
+engine holds nothing: ``hold=False``.
 """
 
 from __future__ import annotations
@@ -56,25 +57,35 @@ def missing(name: str) -> str:
     return f"{name} needs {gone[0]}: {line}" if gone else ""
 
 
-@cache
-def embedder(name: str) -> CachedEmbedder:
+def embedder(name: str, hold: bool = True) -> CachedEmbedder:
     """Return an embedder by its short name or spec; it is loaded at the first text.
 
+    :param hold: keep the vectors; False where costs are measured.
     :raises UnknownName: there is no such embedder, or it cannot be made.
     """
-    spec = spec_of(name)
-    return CachedEmbedder(_made("embedder", Options(embedder=spec)), spec)
+    return _embedder(spec_of(name), hold)
+
+
+def reranker(spec: str, hold: bool = True) -> CachedReranker:
+    """Return a reranker by its spec.
+
+    :param hold: keep the scores; False where costs are measured.
+    :raises UnknownName: there is no such reranker, or it cannot be made.
+    """
+    return _reranker(spec, hold)
 
 
 @cache
-def reranker(spec: str) -> CachedReranker:
-    """Return a reranker by its spec.
-
-    :raises UnknownName: there is no such reranker, or it cannot be made.
-    """
-    return CachedReranker(_made("reranker", Options(reranker=spec)), spec)
+def _embedder(spec: str, hold: bool) -> CachedEmbedder:
+    return CachedEmbedder(_made("embedder", Options(embedder=spec)), spec, hold)
 
 
+@cache
+def _reranker(spec: str, hold: bool) -> CachedReranker:
+    return CachedReranker(_made("reranker", Options(reranker=spec)), spec, hold)
+
+
+@cache
 def _made(kind: str, options: Options) -> Any:
     try:
         return Maker(load_settings(), options).make(kind)
@@ -109,12 +120,13 @@ class CachedEmbedder:
     """An embedder that embeds no text twice.
 
     :param name: its spec.
+    :param hold: False: it embeds every text whenever it is asked.
     """
 
-    def __init__(self, engine: Embedder, name: str) -> None:
+    def __init__(self, engine: Embedder, name: str, hold: bool = True) -> None:
         self.name = name
         self._engine = engine
-        self._held = _Held()
+        self._held = _Held() if hold else None
 
     @property
     def identity(self) -> str:
@@ -128,8 +140,8 @@ class CachedEmbedder:
 
     def embed(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> Vectors:
         """Return float32 [n, dimension]."""
-        if not len(texts):
-            return self._engine.embed([], kind)
+        if not len(texts) or self._held is None:
+            return self._engine.embed(texts, kind)
         keys = [(kind, text) for text in texts]
         rows = self._held.rows(keys, lambda places: self._engine.embed([texts[place] for place in places], kind))
         return np.asarray(rows, np.float32)
@@ -139,17 +151,20 @@ class CachedReranker:
     """A reranker that scores no pair of question and text twice.
 
     :param name: its spec.
+    :param hold: False: it scores every pair whenever it is asked.
     """
 
-    def __init__(self, engine: Reranker, name: str) -> None:
+    def __init__(self, engine: Reranker, name: str, hold: bool = True) -> None:
         self.name = name
         self._engine = engine
-        self._held = _Held()
+        self._held = _Held() if hold else None
 
     def rerank(self, query: str, texts: Sequence[str]) -> Floats:
         """Return one score for each text, float [n]."""
         if not len(texts):
             return np.zeros(0)
+        if self._held is None:
+            return self._engine.rerank(query, texts)
         keys = [(query, text) for text in texts]
         rows = self._held.rows(keys, lambda places: self._engine.rerank(query, [texts[place] for place in places]))
         return np.asarray(rows, np.float64)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import prunus
 from prunus.answer.extract.tags import TagReply
+from prunus_evals import readers
 from prunus_evals.records import Asker, Document, Question, Reply
 from prunus_evals.systems._documents import plain
 from prunus_evals.tokens import Counter
@@ -57,14 +58,19 @@ def sentences_of(documents: Sequence[Document]) -> list[str]:
 class Extractor:
     """Names sentences.
 
-    :param caveat: what tables must say of the model that names them; see :class:`.records.Outcome`.
+    :param llm: spec of the language model that names them; '' for none.
     """
 
-    def __init__(self, name: str, extract: Extract, counter: Counter, caveat: str = "") -> None:
+    def __init__(self, name: str, extract: Extract, counter: Counter, llm: str = "") -> None:
         self.name = name
-        self.caveat = caveat
+        self._llm = llm
         self._extract = extract
         self._counter = counter
+
+    @property
+    def caveat(self) -> str:
+        """What tables must say of its model."""
+        return readers.caveat(self._llm)
 
     def prepare(self, documents: Sequence[Document]) -> Asker:
         """Keep the documents; the work depends on the question."""

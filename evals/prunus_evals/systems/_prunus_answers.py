@@ -18,7 +18,7 @@ from prunus.core.ports import Tagged
 from prunus.core.registry import make_engine
 from prunus.core.types import Span, Usage
 from prunus_evals import readers
-from prunus_evals.errors import ReaderFailed, UnknownName
+from prunus_evals.errors import UnknownName
 from prunus_evals.records import Asker, Document, Reply, Stage, System
 from prunus_evals.systems import _embed
 from prunus_evals.systems._documents import read
@@ -78,18 +78,23 @@ class _Naming:
         except OutsideFailed as error:
             if _NONSENSE in str(error):
                 return Named((), nonsense=True)
-            raise ReaderFailed(f"{self._name}: {error}") from error
+            raise readers.failed(self._name, error) from error
         return Named(found or ())
 
 
 class Passages:
     """Returns the passages that an extractor of Prunus takes out of whole pages."""
 
-    def __init__(self, name: str, options: prunus.Options, counter: Counter, caveat: str) -> None:
+    def __init__(self, name: str, options: prunus.Options, counter: Counter, llm: str) -> None:
         self.name = name
-        self.caveat = caveat
+        self._llm = llm
         self._options = options
         self._counter = counter
+
+    @property
+    def caveat(self) -> str:
+        """What tables must say of its model."""
+        return readers.caveat(self._llm)
 
     def prepare(self, documents: Sequence[Document]) -> Asker:
         """Clean the pages once."""
@@ -114,7 +119,7 @@ class _Extracting:
         except OutsideFailed as error:
             if _NONSENSE in str(error):
                 return Reply("", "text", quotes=(), facts={"nothing": str(error), "nonsense": 1})
-            raise ReaderFailed(f"{self._name}: {error}") from error
+            raise readers.failed(self._name, error) from error
         quotes = tuple(passage.text for passage in passages)
         return Reply(self._counter.head("\n".join(quotes), budget), "text", quotes=quotes)
 
@@ -125,12 +130,18 @@ class Answers:
     def __init__(self, options: Mapping[str, Any], counter: Counter, name: str) -> None:
         self.name = name
         self._counter = counter
-        llm = options.get("llm", "")
-        self.caveat = _caveat(llm)
+        self._llm = llm = options.get("llm", "")
+        if llm:
+            readers.model(llm)  # a wrong spec is refused before anything runs
         engines = {"llm": llm} if llm else {"extractor": "sentences", "generator": "quotes"}
         self._options = prunus.Options(
             mode=options.get("mode", "default"), embedder=options.get("embedder", ""), **engines
         )
+
+    @property
+    def caveat(self) -> str:
+        """What tables must say of its model."""
+        return readers.caveat(self._llm)
 
     def prepare(self, documents: Sequence[Document]) -> Asker:
         """Clean the pages once."""
@@ -148,8 +159,8 @@ class _Answering:
             answer = prunus.ask(question, self._pages, budget=budget, options=self._options)
         except (prunus.NothingFound, prunus.BadBudget) as error:
             return Reply("", "text", quotes=(), facts={"nothing": str(error)})
-        except OutsideFailed as error:
-            raise ReaderFailed(f"{self._name}: {error}") from error
+        except PrunusError as error:
+            raise readers.failed(self._name, error) from error
         quotes = tuple(citation.quote for citation in answer.citations)
         text = self._counter.head("\n".join(quotes), budget)
         stages = tuple(_stage(name, usage) for name, usage in answer.spent.items())
@@ -159,14 +170,6 @@ class _Answering:
 
 def _stage(name: str, usage: Usage) -> Stage:
     return Stage(name, usage.prompt_tokens, usage.completion_tokens, sum(usage.seconds.values()))
-
-
-def _caveat(llm: str) -> str:
-    """Return what tables must say of a model; a wrong spec is refused before anything runs.
-
-    :raises UnknownName: the model cannot be made.
-    """
-    return readers.caveat(llm, readers.model(llm).real) if llm else ""
 
 
 def make(counter: Counter, variant: Variant, name: str) -> System:
@@ -183,7 +186,6 @@ def make(counter: Counter, variant: Variant, name: str) -> System:
     if variant.head == "sentences" and llm:
         raise UnknownName(f"{name}: sentences need no language model; take prunus:tags@llm={llm}")
     spec = f"sentences:{options['count']}" if "count" in options else "sentences"
-    caveat = _caveat(llm)
     embedder = _embed.embedder(options.get("embedder", "static"))
     try:
         engine: Any = (
@@ -195,5 +197,5 @@ def make(counter: Counter, variant: Variant, name: str) -> System:
         raise UnknownName(f"{name}: {error}") from error
     if variant.head == "extract":
         chosen = {"extractor": "tags", "llm": llm} if llm else {"extractor": spec}
-        return Passages(name, prunus.Options(embedder=embedder, **chosen), counter, caveat)
-    return Extractor(name, _Naming(name, engine).extract, counter, caveat)
+        return Passages(name, prunus.Options(embedder=embedder, **chosen), counter, llm)
+    return Extractor(name, _Naming(name, engine).extract, counter, llm)

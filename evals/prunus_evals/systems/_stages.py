@@ -1,7 +1,8 @@
 """Shared by the systems: what each stage reads, hands on and takes.
 
 Counting the tokens of whole pages takes longer than pruning them. So stages are noted only for the option
-``@costs=yes``, and the time of counting is in no stage.
+``@costs=yes``, and the time of counting is in no stage. With that option an engine computes everything itself: it takes
+no vector, score or tree that was made for another system, question or page.
 """
 
 from __future__ import annotations

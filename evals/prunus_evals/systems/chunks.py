@@ -59,11 +59,14 @@ def cut(documents: Sequence[Document], way: str, size: int) -> list[str]:
     return chunks
 
 
-def ranking_of(ranker: str, chunks: Sequence[str]) -> Ranking:
-    """Return the ranking of chunks: by BM25, or by the cosine of an embedder, ties in document order."""
+def ranking_of(ranker: str, chunks: Sequence[str], hold: bool = True) -> Ranking:
+    """Return the ranking of chunks: by BM25, or by the cosine of an embedder, ties in document order.
+
+    :param hold: whether the embedder keeps its vectors.
+    """
     if ranker == "bm25":
         return BM25(chunks).ranking
-    embedder = _embed.embedder(ranker)
+    embedder = _embed.embedder(ranker, hold)
     vectors = embedder.embed(chunks) if chunks else None
 
     def ranked(question: str) -> list[int]:
@@ -93,7 +96,7 @@ class RankedChunks:
         texts = cut(documents, self._cut, self._words)
         stages.note("cut", time.perf_counter() - start, [document.content for document in documents], texts)
         start = time.perf_counter()
-        ranking = ranking_of(self._ranker, texts)
+        ranking = ranking_of(self._ranker, texts, hold=not self._costs)
         stages.note("index", time.perf_counter() - start, texts, texts)
         return ChunkAsker(texts, CUTS[self._cut], self._packing, ranking, stages)
 

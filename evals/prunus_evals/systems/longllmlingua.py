@@ -13,7 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from prunus_evals.errors import EvalError, UnknownName
+from prunus_evals import readers
+from prunus_evals.errors import SystemFailed, UnknownName
 from prunus_evals.records import Asker, Document, Reply, System
 from prunus_evals.systems._chunks import word_chunks
 from prunus_evals.systems._documents import plain
@@ -45,6 +46,11 @@ class LongLLMLingua:
         self._stages = Stages(counter, variant.options.get("costs") == "yes")
         self._compressor: Any = None
 
+    @property
+    def caveat(self) -> str:
+        """What tables must say of its model."""
+        return readers.caveat(f"transformers:{self._folder}")
+
     def prepare(self, documents: Sequence[Document]) -> Asker:
         """Cut the text once; the model is loaded at the first documents."""
         chunks = [chunk for document in documents for chunk in word_chunks(plain(document), WORDS)]
@@ -53,7 +59,7 @@ class LongLLMLingua:
     def compress(self, chunks: Sequence[str], question: str, budget: int) -> str:
         """Return compressed text.
 
-        :raises EvalError: the package or the model fails.
+        :raises SystemFailed: the package or the model fails.
         """
         try:
             if self._compressor is None:
@@ -65,7 +71,7 @@ class LongLLMLingua:
             found = self._compressor.compress_prompt(list(chunks), question=question, target_token=budget, **SETTINGS)
         except Exception as error:  # the code of another package may raise anything
             line = " ".join(str(error).split())[:300]
-            raise EvalError(f"{self.name}: llmlingua failed ({type(error).__name__}: {line})") from error
+            raise SystemFailed(f"{self.name}: llmlingua failed ({type(error).__name__}: {line})") from error
         return str(found["compressed_prompt"]).strip()
 
 

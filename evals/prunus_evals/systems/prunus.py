@@ -33,6 +33,7 @@ from typing import Any
 
 import prunus
 from prunus.core.registry import engine_names, names_a_file, split_spec
+from prunus_evals import readers
 from prunus_evals.errors import UnknownName
 from prunus_evals.records import Asker, Document, Format, Reply, System
 from prunus_evals.systems import _embed, _prunus_answers
@@ -104,6 +105,12 @@ class Prunus:
         self._format: Format = format
         self._chosen = chosen
         self._counter = counter
+        self._models = [_model(spec, settings) for spec in (first, fine) if split_spec(spec)[0] == "generative"]
+
+    @property
+    def caveat(self) -> str:
+        """What tables must say of the models of generative scorers."""
+        return readers.joined(map(readers.caveat, self._models))
 
     def prepare(self, documents: Sequence[Document]) -> Asker:
         """Clean the pages once, and convert them first where the variant says so."""
@@ -130,6 +137,12 @@ class Prunus:
             for one in documents
             if one.content.strip()
         ]
+
+
+def _model(scorer: str, settings: prunus.Settings) -> str:
+    """Return the spec of the model of a generative scorer, which is a folder unless it begins with an engine's name."""
+    model = split_spec(scorer)[1] or settings.path_scorer
+    return model if split_spec(model)[0] in engine_names("path_scorer") else f"transformers:{model}"
 
 
 class _Nothing:

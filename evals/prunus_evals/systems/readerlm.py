@@ -48,6 +48,11 @@ class ReaderLM:
         self._html, self._written = variant.options.get("html", HTML), variant.options.get("tokens", WRITTEN)
         self._counter = counter
 
+    @property
+    def caveat(self) -> str:
+        """What tables must say of its model."""
+        return readers.caveat(self._spec)
+
     def prepare(self, documents: Sequence[Document]) -> Asker:
         """Convert every document once.
 

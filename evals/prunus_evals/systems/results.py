@@ -3,7 +3,7 @@
 ``naive``: title and text of every document, in the order of the search. ``snippets``: title and snippet of every
 document; where the search gave no snippet, the first 100 characters of the text stand for it, and the fact ``proxies``
 counts how often. ``title_abstract``: title and abstract, which is the section that is called so, else the first
-paragraph of ten words or more.
+paragraph of ten words or more that is not the title.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def title_of(document: Document) -> str:
 
 
 def abstract_of(document: Document) -> str:
-    """Return the section that is called an abstract, else the first paragraph of ten words or more."""
+    """Return the section that is called an abstract, else the first paragraph of ten words or more, not the title."""
     if not document.content.strip():
         return ""
     html = document.media_type == "text/html"
@@ -49,7 +49,9 @@ def abstract_of(document: Document) -> str:
                     break
                 section.append(following)
             return "\n".join(filter(None, section))
-    return next((block for block in blocks if len(block.split()) >= WORDS and block[0] not in "#|"), "")
+    title = " ".join(document.title.split())
+    long = (block for block in blocks if len(block.split()) >= WORDS and block != title)
+    return next((block for block in long if block[0] not in "#|"), "")
 
 
 @dataclass(frozen=True, slots=True)

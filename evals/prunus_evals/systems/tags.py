@@ -74,5 +74,4 @@ def missing(variant: str) -> str:
 
 def make(counter: Counter, variant: str) -> System:
     """Return the system of a model."""
-    prompted = Prompted(variant)
-    return Extractor(f"tags:{variant}", prompted.extract, counter, readers.caveat(variant, prompted.real))
+    return Extractor(f"tags:{variant}", Prompted(variant).extract, counter, variant)

@@ -14,39 +14,28 @@ TREE is ``ward``, ``raptor``, ``contiguous``, ``segments`` or ``random``. One tr
 ``llm``      spec of a language model that writes the summaries; without one they are extractive
 ``costs``    ``yes``: note tokens and seconds by stage
 
-Facts of a reply: ``layers``: retrieved nodes by layer; ``height``: the top layer of the tree. The last trees are held:
-systems that differ in retrieval alone share a tree, and its time stands with the first of them.
+Facts of a reply: ``layers``: retrieved nodes by layer; ``height``: the top layer of the tree; of texts ``spans``, the
+places of the evidence, which the metric ``span_recall`` reads. The last trees are held (:mod:`._trees`): systems that
+differ in retrieval alone share a tree, and its time stands with the first of them. With ``@costs=yes`` every system
+builds its own.
 """
 
 from __future__ import annotations
 
-import asyncio
-import shutil
-import tempfile
 import time
-import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from prunus.core.errors import PrunusError
-from prunus.core.ports import Ints
-from prunus.core.registry import make_engine
-from prunus.index.build import PAPER, Builder, BuildSettings, DocumentSource
 from prunus.index.retrieve import Retrieved
-from prunus.index.store.file.engine import Engine as Store
-from prunus_evals import index, readers
-from prunus_evals.errors import EvalError, UnknownName
+from prunus_evals import index
+from prunus_evals.errors import UnknownName
 from prunus_evals.index_tasks import IndexQuestion
 from prunus_evals.records import Asker, Document, Reply, System
 from prunus_evals.systems import _embed
-from prunus_evals.systems._documents import read
 from prunus_evals.systems._stages import COSTS, Stages
+from prunus_evals.systems._trees import Grown, Recipe, grown
 from prunus_evals.systems._variants import Kinds, Variant
 from prunus_evals.systems._variants import read as read_variant
 from prunus_evals.tokens import Counter
@@ -63,127 +52,63 @@ OPTIONS: Kinds = {
     "llm": str,
     **COSTS,
 }
-HELD = 4
-"""Trees that are held."""
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """How a tree is built.
-
-    :param flat: only the chunks are made, and no tree.
-    :param llm: spec of the model that writes summaries; '' for extractive ones.
-    """
-
-    tree: str
-    embedder: str
-    flat: bool = False
-    llm: str = ""
-
-
-@dataclass(slots=True, weakref_slot=True)
-class Grown:
-    """A tree, the tokens of its documents' chunks and of its summaries, and the seconds that it took."""
-
-    index: index.Index
-    leaves: int
-    summaries: int
-    height: int
-    seconds: float
-
-
-class _Counted:
-    """The counter of the evaluation as an engine of Prunus."""
-
-    def __init__(self, counter: Counter) -> None:
-        self._counter = counter
-
-    def count(self, texts: Sequence[str]) -> Ints:
-        return np.asarray(self._counter.count(texts), np.int64)
-
-
-@lru_cache(maxsize=HELD)
-def grown(documents: tuple[Document, ...], recipe: Recipe, counter: Counter) -> Grown | None:
-    """Return the tree over documents; None where they are all empty.
-
-    :raises EvalError: it cannot be built.
-    """
-    start = time.perf_counter()
-    pages = read(documents)
-    if pages is None:
-        return None
-    folder = Path(tempfile.mkdtemp(prefix="prunus-tree-"))
-    try:
-        made = _built(pages.trees, recipe, counter, folder)
-    except PrunusError as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise EvalError(f"the tree {recipe.tree} of {', '.join(one.id for one in documents)}: {error}") from error
-    view = made.store.view()
-    tokens = view.tokens[view.layer == 0].sum(), view.tokens[view.layer > 0].sum()
-    found = Grown(made, int(tokens[0]), int(tokens[1]), int(view.layer.max(initial=0)), time.perf_counter() - start)
-    weakref.finalize(found, shutil.rmtree, folder, ignore_errors=True)
-    return found
-
-
-def _built(trees: Sequence[Any], recipe: Recipe, counter: Counter, folder: Path) -> index.Index:
-    vectors, tokens = _embed.embedder(recipe.embedder), _Counted(counter)
-    store = Store(folder / "index", vectors.identity, vectors.dimension, create=True)
-    if recipe.llm:
-        summaries = make_engine("summarizer", "llm", llm=readers.model(recipe.llm))
-    else:
-        summaries = make_engine("summarizer", "extractive", embedder=vectors, tokenizer=tokens)
-    settings = PAPER if recipe.tree == "raptor" else BuildSettings()
-    clusterer = make_engine("clusterer", index.TREES[recipe.tree])
-    builder = Builder(store, vectors, tokens, clusterer, summaries, settings)
-    builder.add(DocumentSource(str(number), tree) for number, tree in enumerate(trees))
-    if not recipe.flat:
-        asyncio.run(builder.build())
-    return index.Index(store, vectors, tokens, {})
 
 
 class Tree:
-    """Retrieves from a summary tree."""
+    """Retrieves from a summary tree.
 
-    def __init__(self, name: str, variant: Variant, counter: Counter) -> None:
+    :param folder: where trees are kept; without one they last as long as they are held.
+    """
+
+    def __init__(self, name: str, variant: Variant, counter: Counter, folder: Path | None = None) -> None:
         self.name = name
         self._options = variant.options
         self._counter = counter
-        way = variant.options.get("way", "collapsed")
+        self._folder = folder
+        self._costs = variant.options.get("costs") == "yes"
+        flat = variant.options.get("way") == "flat"
         self._recipe = Recipe(
-            "ward" if way == "flat" and variant.head != "raptor" else variant.head,
-            _embed.spec_of(variant.options.get("embedder", "static")),
-            way == "flat",
-            variant.options.get("llm", ""),
+            "ward" if flat and variant.head != "raptor" else variant.head,  # their chunks are the same
+            variant.options.get("embedder", "static"),
+            "" if flat else variant.options.get("llm", ""),
+            flat,
         )
-        if self._recipe.llm:
-            readers.model(self._recipe.llm)  # a wrong spec is refused before anything runs
+        self.caveat = self._recipe.caveat
+        """What tables must say of the model that wrote the summaries."""
 
     def prepare(self, documents: Sequence[Document]) -> Asker:
-        """Build the tree once."""
-        counter: Any = self._counter  # its protocol does not say that it can be a key
-        return _Asker(grown(tuple(documents), self._recipe, counter), self._recipe, self._options, self._stages)
-
-    def _stages(self) -> Stages:
-        return Stages(self._counter, self._options.get("costs") == "yes")
+        """Build the tree, or open it."""
+        stages = Stages(self._counter, self._costs)
+        places = all(document.media_type != "text/html" for document in documents)
+        tree = grown(documents, self._recipe, self._counter, None if self._costs else self._folder, self._costs)
+        return _Asker(tree, self._recipe, self._options, stages, places)
 
 
 class _Asker:
-    def __init__(self, tree: Grown | None, recipe: Recipe, options: Mapping[str, Any], stages: Any) -> None:
+    """
+    :param places: whether the leaves' spans are places in the documents; they are not in HTML.
+    """
+
+    def __init__(
+        self, tree: Grown | None, recipe: Recipe, options: Mapping[str, Any], stages: Stages, places: bool
+    ) -> None:
         self._tree, self._recipe, self._options = tree, recipe, options
-        self._stages = stages
+        self._stages, self._places = stages, places
 
     def ask(self, question: str, budget: int) -> Reply:
-        if self._tree is None:
+        tree = self._tree
+        if tree is None:
             return Reply("", "text")
         start = time.perf_counter()
-        found = self._retrieved(self._tree, question, budget)
+        found = self._retrieved(tree, question, budget)
+        stages, cost = self._stages.copy(), tree.cost
+        stages.note("build", cost.seconds, cost.tokens, cost.tokens + cost.written)
+        stages.note("retrieve", time.perf_counter() - start, cost.tokens + cost.written, found.tokens)
         layers = [node.layer for node in found.nodes]
         counted = {str(layer): layers.count(layer) for layer in sorted(set(layers))}
-        stages: Stages = self._stages()
-        tree = self._tree
-        stages.note("build", tree.seconds, tree.leaves, tree.leaves + tree.summaries)
-        stages.note("retrieve", time.perf_counter() - start, tree.leaves + tree.summaries, found.tokens)
-        facts = {"layers": counted, "height": tree.height}
+        facts: dict[str, Any] = {"layers": counted, "height": tree.height}
+        if self._places:
+            facts["spans"] = [list(span) for node in found.nodes for span in tree.index.spans(node)]
         return Reply(found.text, "text", stages=tuple(stages.found), facts=facts)
 
     def _retrieved(self, tree: Grown, question: str, budget: int) -> Retrieved:
@@ -233,9 +158,10 @@ def missing(variant: str) -> str:
     return "pip install 'prunus[raptor]'" if gone else _embed.missing(found.options.get("embedder", "static"))
 
 
-def make(counter: Counter, variant: str) -> System:
+def make(counter: Counter, variant: str, folder: Path | None = None) -> System:
     """Return the system of a variant.
 
-    :raises UnknownName: the language model cannot be made.
+    :param folder: where trees are kept, and opened again.
+    :raises UnknownName: there is no such tree, or an engine cannot be made.
     """
-    return Tree(f"tree:{variant}", _variant(variant), counter)
+    return Tree(f"tree:{variant}", _variant(variant), counter, folder)
