@@ -88,12 +88,11 @@ def summary(kept: Sequence[Kept], wanted: Half) -> dict[str, object]:
     for name in dict.fromkeys(item.cleaner for item in kept):
         own = [item for item in kept if item.cleaner == name]
         shares = {item.page: [item.survived / item.could] for item in own}
-        estimate = stats.mean(shares)
         worst = sorted(shares, key=lambda page: shares[page][0])
         cleaners[name] = {
             "words": sum(item.could for item in own),
             "survived": sum(item.survived for item in own) / sum(item.could for item in own),
-            "page_mean": [estimate.mean, estimate.low, estimate.high],
+            "page_mean": stats.mean(shares).numbers(None),
             "page_min": shares[worst[0]][0],
             "pages": len(own),
             "worst": [[page, shares[page][0]] for page in worst[:WORST] if wanted == "dev"],
@@ -108,7 +107,7 @@ def table(result: dict[str, object]) -> str:
     if not isinstance(cleaners, dict):
         raise TypeError("the summary of articles has no table of cleaners")
     for name, found in cleaners.items():
-        mean = "{:.4f} [{:.4f} {:.4f}]".format(*found["page_mean"])
+        mean = stats.shown(found["page_mean"], digits=4)
         lines.append(
             f"{name:18} {found['survived']:.5f} of {found['words']} words;"
             f" page mean {mean}, min {found['page_min']:.4f}, {found['pages']} pages"

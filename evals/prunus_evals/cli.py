@@ -73,11 +73,12 @@ class _Group(click.Group):
 
 @click.group(name="eval", cls=_Group)
 def main() -> None:
-    """Measure Prunus and baselines on real pages and questions.
+    """Measure Prunus and baselines on real pages and questions: your own, or published sets.
 
     \b
     Examples:
-      prunus eval survival --systems prunus:hybrid:html,chunks_bm25
+      prunus eval run --task own:examples/own.jsonl --systems prunus:hybrid:html,chunks_bm25 --out runs/own
+      prunus eval list
       prunus eval gate
     """
 
@@ -102,7 +103,7 @@ def _write(path: Path, outcomes: Sequence[Outcome]) -> None:
 @main.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_command(as_json: bool) -> None:
-    """List tasks, systems, metrics and prompts, with what each needs and what is missing.
+    """List tasks, systems, metrics, prompts, studies and suites, with what is missing here to use each.
 
     Example: prunus eval list --json
     """
@@ -110,13 +111,18 @@ def list_command(as_json: bool) -> None:
 
 
 @main.command("run")
-@click.option("--task", default="", help="Tasks, separated by commas.")
+@click.option("--task", default="", help="Tasks, separated by commas; own:FILE for your own.")
 @click.option("--suite", default="", help="Studies instead of tasks: the suite offline, or smoke.")
 @click.option("--study", default="", help="Studies or papers of the suite, separated by commas; by default all.")
 @click.option("--markdown", type=click.Path(path_type=Path), default=None, help="Folder for the pages of a suite.")
 @click.option("--set", "options", multiple=True, metavar="NAME=VALUE", help="A choice of a suite's studies.")
 @click.option("--systems", "wanted", default=systems.DEFAULT, show_default=True, help="Systems, separated by commas.")
-@click.option("--reader", default="none", show_default=True, help="Language models that answer, separated by commas.")
+@click.option(
+    "--reader",
+    default="none",
+    show_default=True,
+    help="Language models that answer, separated by commas, as openai:MODEL or http://HOST/v1#MODEL.",
+)
 @click.option("--half", type=click.Choice(["dev", "report", "all"]), default=None, help="Half of the data.")
 @click.option("--budgets", default="512,1024,2048,4096", show_default=True, help="Tokens, separated by commas.")
 @click.option("--metrics", "measures", default="", help="Metrics, separated by commas; by default those of each task.")
@@ -134,11 +140,15 @@ def list_command(as_json: bool) -> None:
 def run_command(ctx: click.Context, /, task: str, suite: str, rows: Path | None, **chosen: Any) -> None:
     """Answer the questions of tasks from the evidence of systems, and score evidence and answers.
 
+    The task own:FILE takes your own pages and questions; docs/evaluation.md has the form of the file. Other tasks read
+    the folder that PRUNUS_DATA names. `prunus eval list` shows all names.
+
     With --out every outcome is kept: the same command goes on where it was stopped, and writes report.html and
     report.json. The exit code is 3 where a language model failed, 1 where a study of a suite did, and 130 after Ctrl-C.
 
     \b
     Examples:
+      prunus eval run --task own:examples/own.jsonl --systems prunus:hybrid:html,chunks_bm25 --out runs/own
       prunus eval run --task table_qa --systems prunus:hybrid:html,chunks_bm25 --out runs/tables
       prunus eval run --task nq --reader http://localhost:8080/v1#smollm2 --budgets 1024 --limit 5 --out runs/nq
       prunus eval run --suite offline --half report --limit 40 --out runs/offline --markdown docs/results
@@ -163,6 +173,7 @@ def run_command(ctx: click.Context, /, task: str, suite: str, rows: Path | None,
         metrics=_names(chosen["measures"]),
         questions=chosen["questions"],
     )
+    harness.check_metrics(plan)
     progress = None if quiet else Progress()
     left_out: dict[str, dict[str, int]] = {}
     with _interruptible(out, reported=True):
@@ -174,6 +185,7 @@ def run_command(ctx: click.Context, /, task: str, suite: str, rows: Path | None,
     if not as_json:
         click.echo(report.table(result))
     click.echo(report.json_line(result))
+    harness.check_metrics(plan, outcomes)
 
 
 SUITE_OPTIONS = ("suite", "study", "reader", "half", "limit", "questions", "budgets", "options", "out", "markdown")
@@ -285,8 +297,8 @@ def report_command(folder: Path, cases: bool | None, base: str, as_markdown: boo
 
     \b
     Examples:
-      prunus eval report runs/tables
-      prunus eval report runs/tables --markdown
+      prunus eval report runs/own
+      prunus eval report runs/own --markdown
     """
     place, facts = write_report(folder, cases, base)
     if as_json:
@@ -313,7 +325,7 @@ def compare_command(first: Path, second: Path, pairs: tuple[str, ...], cases: bo
     \b
     Examples:
       prunus eval compare runs/before runs/after
-      prunus eval compare runs/a runs/a --match prunus:bm25:html=prunus:hybrid:html
+      prunus eval compare runs/own runs/own --match chunks_bm25:filled=prunus:hybrid:html
     """
     result = compare.compare(first, second, _pairs(pairs), cases)
     click.echo(json.dumps(result) if as_json else compare.table(result))
@@ -348,7 +360,7 @@ def study_command(
     \b
     Examples:
       prunus eval study htmlrag:5 --stand-ins --half dev --limit 20 --out runs/htmlrag
-      prunus eval study raptor:4 --reader http://localhost:8080/v1#qwen --limit 2
+      prunus eval study raptor:4 --stand-ins --reader http://localhost:8080/v1#qwen --limit 2 --out runs/raptor
     """
     chosen = dict(option.partition("=")[::2] for option in options)
     choice = studies.Choice(
@@ -672,10 +684,10 @@ def judge_command(folder: Path, between: str, **chosen: Any) -> None:
 
     \b
     Examples:
-      prunus eval judge runs/nq --between prunus:hybrid:html,chunks_bm25 --judge openai:gpt-4o
-      prunus eval judge runs/nq --between prunus:hybrid:html,chunks_bm25 --judge openai:gpt-4o --grade
-      prunus eval judge runs/nq --between prunus:hybrid:html,chunks_bm25 --export pairs.csv
-      prunus eval judge runs/nq --between prunus:hybrid:html,chunks_bm25 --import pairs.csv
+      prunus eval judge runs/nq --between prunus:hybrid:html,chunks_bm25:filled --judge openai:gpt-4o
+      prunus eval judge runs/nq --between prunus:hybrid:html,chunks_bm25:filled --judge openai:gpt-4o --grade
+      prunus eval judge runs/nq --between prunus:hybrid:html,chunks_bm25:filled --export pairs.csv
+      prunus eval judge runs/nq --between prunus:hybrid:html,chunks_bm25:filled --import pairs.csv
     """
     from prunus_evals.judging import session
 
@@ -728,7 +740,10 @@ def _judge_progress(done: int, total: int) -> None:
 def stages_command(half: Half, wanted: str, pages: int, limit: int, budget: int) -> None:
     """Print tokens and seconds by stage, for questions about many real pages at once.
 
-    Example: prunus eval stages --systems prunus:hybrid:html,'prunus:hybrid>generative:model/:html' --limit 2
+    \b
+    Examples:
+      prunus eval stages --limit 2
+      prunus eval stages --systems prunus:hybrid:html,'prunus:hybrid>generative:model/:html' --limit 2
     """
     questions = stage_costs.load(half, pages, limit)
     found = stage_costs.run(questions, systems.expand(wanted), budget, lambda line: click.echo(line, err=True))

@@ -10,11 +10,13 @@ from typing import Any
 
 from prunus_evals.errors import EvalError
 from prunus_evals.provenance import differences
+from prunus_evals.readers import joined
 from prunus_evals.records import Outcome
-from prunus_evals.report.numbers import COSTS, Cell, cells_of, difference, estimate, rounded
+from prunus_evals.report.numbers import COSTS, Cell, cells_of, difference, estimate
 from prunus_evals.report.safe import readable
-from prunus_evals.report.text import half_of, interval
+from prunus_evals.report.text import half_of
 from prunus_evals.split import half
+from prunus_evals.stats import NONE_BELOW, apart, shown
 from prunus_evals.store import Store
 
 MOST = 10
@@ -102,9 +104,9 @@ def _numbers(old: Cell, new: Cell) -> dict[str, Any]:
         both = [question for question in old if name in COSTS or _both(old[question], new[question], name)]
         one, two = ({question: cell[question] for question in both} for cell in (old, new))
         means = {"a": round(estimate(one, name).mean, 4), "b": round(estimate(two, name).mean, 4)}
-        found[name] = {**means, "b_minus_a": rounded(more), "questions": len(both)}
-    outcome, other = next(iter(old.values())), next(iter(new.values()))
-    return {"caveats": sorted({outcome.caveat, other.caveat} - {""}), "numbers": found}
+        found[name] = {**means, "b_minus_a": more.numbers(), "questions": len(both)}
+    caveat = joined(outcome.caveat for outcome in (*old.values(), *new.values()))
+    return {"caveats": caveat.split(", ") if caveat else [], "numbers": found}
 
 
 def _both(old: Outcome, new: Outcome, name: str) -> bool:
@@ -181,7 +183,7 @@ def table(result: Mapping[str, Any]) -> str:
         if result[f"rows_only_{side}"]:
             lines += [f"rows of {side.upper()} alone: {', '.join(result[f'rows_only_{side}'])}"]
     for task in dict.fromkeys(entry["task"] for entry in result["differences"]):
-        lines += ["", f"{task}, {half_of(result['halves'][task])}: A, B, and B minus A; 95 % over pages"]
+        lines += ["", f"{task}, {half_of(result['halves'][task])}: A, B, and B minus A; 95 % over pages, {NONE_BELOW}"]
         lines += [f"  {'':16} {'A':>10} {'B':>10}   B minus A"]
         for entry in result["differences"]:
             if entry["task"] == task:
@@ -199,10 +201,10 @@ def _lines(entry: Mapping[str, Any]) -> list[str]:
     caveat = f" ({', '.join(entry['caveats'])})" if entry["caveats"] else ""
     lines = [f"{entry['row']}{caveat}, {entry['budget']:,} tokens"]
     for name, numbers in entry["numbers"].items():
-        more, low, high = numbers["b_minus_a"]
-        mark = "" if low <= 0 <= high else " *"
-        shown = interval((more, low, high), signed=True)
+        more = numbers["b_minus_a"]
+        mark = " *" if apart(*more[1:]) else ""
         lines.append(
-            f"  {name:16} {numbers['a']:10.3f} {numbers['b']:10.3f}   {shown}, {numbers['questions']} questions{mark}"
+            f"  {name:16} {numbers['a']:10.3f} {numbers['b']:10.3f}   "
+            f"{shown(more, signed=True)}, {numbers['questions']} questions{mark}"
         )
     return lines

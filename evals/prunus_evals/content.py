@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -89,14 +90,18 @@ def summary(scored: Sequence[Scored], wanted: Half) -> dict[str, Any]:
     systems = {}
     for name in dict.fromkeys(item.system for item in scored):
         pairs = np.asarray([(item.precision, item.recall) for item in scored if item.system == name])
-        draws = np.random.default_rng(stats.SEED).integers(0, len(pairs), (stats.SAMPLES, len(pairs)))
-        low, high = np.percentile(_f(pairs[draws].mean(axis=1)), [2.5, 97.5])
         precision, recall = pairs.mean(axis=0)
         systems[name] = {
-            "f": [float(_f(pairs.mean(axis=0))), float(low), float(high)],
+            "f": stats.interval(float(_f(pairs.mean(axis=0))), len(pairs), partial(_drawn, pairs)).numbers(None),
             "precision": float(precision), "recall": float(recall), "pages": len(pairs),
         }  # fmt: skip
     return {"half": wanted, "task": "content", "systems": systems}
+
+
+def _drawn(pairs: NDArray[Any]) -> NDArray[Any]:
+    """Return F for each sample of pages."""
+    draws = np.random.default_rng(stats.SEED).integers(0, len(pairs), (stats.SAMPLES, len(pairs)))
+    return _f(pairs[draws].mean(axis=1))
 
 
 def _f(means: NDArray[Any]) -> NDArray[Any]:
@@ -109,7 +114,7 @@ def table(result: dict[str, Any]) -> str:
     """Return a summary as plain text."""
     lines = [f"content, {result['half']} half: runs of four words of the articles that people marked"]
     for name, found in result["systems"].items():
-        middle = "{:.3f} [{:.3f} {:.3f}]".format(*found["f"])
+        middle = stats.shown(found["f"])
         both = f"precision {found['precision']:.3f}, recall {found['recall']:.3f}"
         lines.append(f"{name:14} F {middle}; {both}, {found['pages']} pages")
     return "\n".join(lines)

@@ -28,7 +28,7 @@ def data_folder() -> Path:
     """
     value = os.environ.get(VARIABLE)
     if not value:
-        raise DataMissing(f"the evaluation data is missing: set {VARIABLE} to its folder")
+        raise DataMissing(f"the evaluation data is missing: set {VARIABLE} to its folder (own:FILE needs none)")
     folder = Path(value)
     if not folder.is_dir():
         raise DataMissing(f"{VARIABLE} is {folder}, which is not a folder")
@@ -233,9 +233,15 @@ def listed(path: Path) -> list[Row]:
 
 def missing_files(files: Sequence[str], source: str) -> str:
     """Return which data files are missing and where they come from; '' where all are here."""
+    if not files:
+        return ""
     try:
         folder = data_folder()
     except DataMissing as error:
         return str(error)
     gone = [group for group in files if not any((folder / file).exists() for file in group.split("|"))]
-    return f"{gone[0].replace('|', ' or ')} is not in {folder}; source: {source}" if gone else ""
+    if not gone:
+        return ""
+    first, *others = gone[0].split("|")
+    more = f" or one of {len(others)} more" if len(others) > 1 else "".join(f" or {other}" for other in others)
+    return f"{first}{more} is not in {folder}; source: {source}"

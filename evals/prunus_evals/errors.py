@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from prunus.core.text.near import did_you_mean
+
 
 class EvalError(Exception):
     """Base of every expected error of this package."""
@@ -31,7 +35,19 @@ class BudgetBroken(EvalError):
 
 
 class UnknownName(EvalError):
-    """There is no task or system of this name."""
+    """There is no task, system, metric or the like of this name."""
+
+    @classmethod
+    def among(cls, kind: str, name: str, known: Iterable[str]) -> UnknownName:
+        """Return the error for a name that is none of the known ones; it says which was meant, else all of them.
+
+        :param kind: what is named, as ``task``.
+        """
+        there = list(known)
+        if near := did_you_mean(name, there):
+            return cls(f"unknown {kind} {name}{near} (prunus eval list shows all)")
+        plural = f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
+        return cls(f"unknown {kind} {name}; the {plural} are: {', '.join(there)}")
 
 
 class ReaderFailed(EvalError):

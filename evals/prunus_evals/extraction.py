@@ -18,11 +18,11 @@ import numpy as np
 
 import prunus
 from prunus_evals import stats
-from prunus_evals.bm25 import BM25
 from prunus_evals.data import Row, rows
 from prunus_evals.errors import UnknownName
 from prunus_evals.metrics.tagged import precision_recall_f1
 from prunus_evals.split import Half, digest, half
+from prunus_evals.systems.sentences import best
 from prunus_evals.systems.tags import Prompted
 from prunus_evals.tasks import hotpot
 
@@ -132,8 +132,7 @@ def _bm25(question: Question, count: int, titled: bool) -> Choice:
     texts = [
         (question.pages[page][0] + " " if titled else "") + question.pages[page][1][place] for page, place in places
     ]
-    best = np.argsort(-BM25(texts).scores(question.text), kind="stable")[:count].tolist()
-    return Choice(frozenset(places[index] for index in best))
+    return Choice(frozenset(places[index] for index in best(question.text, texts, count)))
 
 
 def as_page(title: str, sentences: Sequence[str]) -> str:
@@ -203,11 +202,9 @@ def summary(found: Sequence[Scores], which: Half) -> dict[str, object]:
     for scores in found:
         numbers: dict[str, object] = {}
         for measure in MEASURES:
-            estimate = stats.mean(_values(scores, measure))
-            numbers[measure] = [estimate.mean, estimate.low, estimate.high]
+            numbers[measure] = stats.mean(_values(scores, measure)).numbers(None)
         if scores is not found[0]:
-            gap = stats.difference(_values(found[0], "f1"), _values(scores, "f1"))
-            numbers["first_minus_this"] = [gap.mean, gap.low, gap.high]
+            numbers["first_minus_this"] = stats.difference(_values(found[0], "f1"), _values(scores, "f1")).numbers(None)
         systems[scores.system] = numbers | {
             "chosen": scores.chosen, "seconds": scores.seconds, "nonsense": scores.nonsense, "real": scores.real,
         }  # fmt: skip
@@ -225,8 +222,8 @@ def table(result: Mapping[str, Any]) -> str:
     lines = [f"hotpot, {result['half']} half, {result['questions']} questions: sentences that support the answer"]
     lines.append(f"{'system':14}{'F1':>22}{'precision':>11}{'recall':>8}{'chosen':>8}   {first} minus it, F1")
     for name, row in result["systems"].items():
-        gap = "{:+.3f} [{:+.3f} {:+.3f}]".format(*row["first_minus_this"]) if "first_minus_this" in row else ""
-        f1 = "{:.3f} [{:.3f} {:.3f}]".format(*row["f1"])
+        gap = stats.shown(row["first_minus_this"], signed=True) if "first_minus_this" in row else ""
+        f1 = stats.shown(row["f1"])
         gap += f"   {row['nonsense']} replies that could not be read" if row["nonsense"] else ""
         gap += "" if row["real"] else "   scripted: no model answered"
         lines.append(

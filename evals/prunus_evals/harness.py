@@ -17,7 +17,7 @@ from pathlib import Path
 
 from prunus.core.errors import PrunusError, one_line
 from prunus_evals import metrics, provenance, readers, scoring, systems, tasks
-from prunus_evals.errors import EvalError, SystemFailed
+from prunus_evals.errors import EvalError, MetricError, SystemFailed
 from prunus_evals.metrics import Metric
 from prunus_evals.records import Asker, LeftOut, Outcome, Question, Reader, Reading, Reply, System
 from prunus_evals.split import Wanted
@@ -58,6 +58,19 @@ class Plan:
         :raises UnknownName: there is no such metric.
         """
         return tuple(metrics.named(self.metrics or tasks.about(task).metrics))
+
+
+def check_metrics(plan: Plan, outcomes: Sequence[Outcome] | None = None) -> None:
+    """Check that each metric that a plan names has something to score.
+
+    :param outcomes: those of the plan; before it is run, only a missing reader can be known.
+    :raises MetricError: a metric has nothing to score.
+    """
+    for metric in metrics.named(plan.metrics):
+        if metric.of == "answer" and not {*plan.readers} - {NO_READER}:
+            raise MetricError(f"{metric.name} scores answers, and nothing answers: name a language model with --reader")
+        if outcomes is not None and not any(metric.name in outcome.scores for outcome in outcomes):
+            raise MetricError(f"{metric.name} applies to nothing that was measured: take other metrics, or other tasks")
 
 
 @dataclass(slots=True)
@@ -108,7 +121,8 @@ def run(
         What was measured is kept.
     """
     for task in plan.tasks:
-        plan.metrics_of(task)
+        chosen = plan.metrics_of(task)
+        tasks.check(task, chosen if plan.metrics else ())
     made = engines or engines_of(plan)
     halves = {task: plan.half or tasks.about(task).half for task in plan.tasks}
     found: list[Outcome] = []
@@ -149,13 +163,18 @@ def _run_task(
         if progress is not None:
             progress(state)
 
-    for page in tasks.groups(state.task, half, plan.limit, left_out=left_out, count=begin):
-        for outcome in run_page(page[: plan.questions], engines, plan.budgets, plan, store, state):
-            found.append(outcome)
-            state.outcomes += 1
-        state.pages += 1
-        if progress is not None:
-            progress(state)
+    whole = False
+    try:
+        for page in tasks.groups(state.task, half, plan.limit, left_out=left_out, count=begin):
+            for outcome in run_page(page[: plan.questions], engines, plan.budgets, plan, store, state):
+                found.append(outcome)
+                state.outcomes += 1
+            state.pages += 1
+            if progress is not None:
+                progress(state)
+        whole = True
+    finally:
+        store.note_asked(state.task, repr(plan), {outcome.question for outcome in found}, whole)
     if not found:
         raise EvalError(f"{state.task}: this half has no question; take the other half")
     provenance.note_left_out(store, state.task, left_out)

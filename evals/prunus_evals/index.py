@@ -245,24 +245,20 @@ def summary(
     base = {outcome.budget: outcome.recall for outcome in outcomes if outcome.system == DEFAULT}
     systems: dict[str, dict[str, Any]] = {}
     for outcome in outcomes:
-        cell: dict[str, Any] = {"recall": _numbers(stats.mean(outcome.recall)), "ms": round(outcome.milliseconds, 1)}
+        cell: dict[str, Any] = {"recall": stats.mean(outcome.recall).numbers(), "ms": round(outcome.milliseconds, 1)}
         if outcome.system != DEFAULT and outcome.budget in base:
-            cell["default_minus_this"] = _numbers(stats.difference(base[outcome.budget], outcome.recall))
+            cell["default_minus_this"] = stats.difference(base[outcome.budget], outcome.recall).numbers()
         systems.setdefault(outcome.system, {})[str(outcome.budget)] = cell
     about = {"task": task.name, "half": half, "embedder": embedder, "questions": len(task.questions)}
     pages = len({question.page for question in task.questions})
     return about | {"pages": pages, "systems": systems, "trees": dict(qualities)}
 
 
-def _numbers(estimate: stats.Estimate) -> list[float]:
-    return [round(number, 4) for number in (estimate.mean, estimate.low, estimate.high)]
-
-
 def table(result: Mapping[str, Any]) -> str:
     """Return a summary as a text table."""
     budgets = list(next(iter(result["systems"].values())))
     head = f"{result['task']}, {result['half']} half, {result['embedder']}: {result['questions']} questions"
-    lines = [f"{head}, {result['pages']} pages; recall of the evidence [default minus this, 95 %]"]
+    lines = [f"{head}, {result['pages']} pages; recall of the evidence [default minus this, 95 %; {stats.NONE_BELOW}]"]
     lines.append(f"{'':20}" + "".join(f"{budget + ' tokens':>26}" for budget in budgets) + f"{'ms':>8}")
     for system, cells in result["systems"].items():
         shown = [_cell(cells[budget]) for budget in budgets]
@@ -278,5 +274,5 @@ def table(result: Mapping[str, Any]) -> str:
 
 def _cell(cell: Mapping[str, Any]) -> str:
     gap = cell.get("default_minus_this")
-    paired = f" [{gap[1]:+.3f} {gap[2]:+.3f}]" if gap else ""
+    paired = f" [{gap[1]:+.3f} {gap[2]:+.3f}]" if gap and gap[1] is not None else ""
     return f"{cell['recall'][0]:.3f}{paired}"

@@ -1,4 +1,4 @@
-"""What ``prunus eval list`` prints: tasks, systems, metrics, prompts and studies, with what each needs."""
+"""What ``prunus eval list`` prints: tasks, systems, metrics, prompts, studies and suites, with what each lacks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ def _tasks() -> list[Entry]:
     found = []
     for name in tasks.names():
         about = tasks.about(name)
-        found.append(Entry(name, about.title, data.missing_files(about.files, about.source), about.variants))
+        missing = data.missing_files(about.files, about.source)
+        found.append(Entry(tasks.shown(name), about.title, missing, about.variants))
     return found
 
 
@@ -43,7 +44,7 @@ def _systems() -> list[Entry]:
     found = []
     for name in systems.files():
         module = importlib.import_module(f"{systems.__name__}.{name}")
-        title = (module.__doc__ or "").strip().splitlines()[0]
+        title = (module.__doc__ or "").strip().splitlines()[0].replace("``", "").rstrip(".")
         variants = tuple(getattr(module, "VARIANTS", ()))
         found.append(Entry(name, title, _lacking(name, variants), variants))
     return found
@@ -64,7 +65,13 @@ def _metrics() -> list[Entry]:
 
 
 def _prompts() -> list[Entry]:
-    return [Entry(name, prompts.template(name).split("\n")[-2]) for name in prompts.names()]
+    return [Entry(name, _last_words(prompts.template(name))) for name in prompts.names()]
+
+
+def _last_words(prompt: str) -> str:
+    """Return the last line of a prompt that is neither a placeholder nor a mark: what the model is told to do."""
+    lines = (line.strip() for line in reversed(prompt.splitlines()))
+    return next(line for line in lines if " " in line and not line.startswith(("{", "[", "`")))
 
 
 def _studies() -> list[Entry]:

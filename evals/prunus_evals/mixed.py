@@ -110,15 +110,11 @@ def run(task: str, pools: Sequence[Pool], scorer: str, which: Half) -> dict[str,
                 values.setdefault(system, {}).setdefault(name, {}).setdefault(pool.key, []).append(value)
     systems: dict[str, Any] = {}
     for system, found in values.items():
-        numbers = {name: _triple(stats.mean(by_pool)) for name, by_pool in found.items()}
+        numbers = {name: stats.mean(by_pool).numbers(None) for name, by_pool in found.items()}
         if system != "mixed":
-            numbers["mixed_minus_this"] = _triple(stats.difference(values["mixed"]["ndcg"], found["ndcg"]))
+            numbers["mixed_minus_this"] = stats.difference(values["mixed"]["ndcg"], found["ndcg"]).numbers(None)
         systems[system] = numbers
     return {"half": which, "task": task, "scorer": scorer, "pools": len(pools), "snippet": "proxy", "systems": systems}
-
-
-def _triple(estimate: stats.Estimate) -> list[float]:
-    return [estimate.mean, estimate.low, estimate.high]
 
 
 def table(result: Mapping[str, Any]) -> str:
@@ -128,8 +124,8 @@ def table(result: Mapping[str, Any]) -> str:
     ]
     lines.append(f"{'system':10}{'nDCG':>22}{'hit@1':>8}{'hit@3':>8}   mixed minus it, nDCG")
     for name, row in result["systems"].items():
-        gap = "{:+.3f} [{:+.3f} {:+.3f}]".format(*row["mixed_minus_this"]) if "mixed_minus_this" in row else ""
-        ndcg = "{:.3f} [{:.3f} {:.3f}]".format(*row["ndcg"])
+        gap = stats.shown(row["mixed_minus_this"], signed=True) if "mixed_minus_this" in row else ""
+        ndcg = stats.shown(row["ndcg"])
         lines.append(f"{name:10}{ndcg:>22}{row['hit@1'][0]:8.3f}{row['hit@3'][0]:8.3f}   {gap}".rstrip())
     return "\n".join(lines)
 

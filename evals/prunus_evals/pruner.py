@@ -167,17 +167,13 @@ def summary(judged: Judged, about: Mapping[str, object], model: str) -> dict[str
     for name, ranks in judged.ranks.items():
         row: dict[str, object] = {}
         for metric in METRICS:
-            row[metric] = _numbers(stats.mean(ranks[metric]))
+            row[metric] = stats.mean(ranks[metric]).numbers()
             if name != model and model in judged.ranks:
-                row[f"{metric} behind"] = _numbers(stats.difference(judged.ranks[model][metric], ranks[metric]))
+                row[f"{metric} behind"] = stats.difference(judged.ranks[model][metric], ranks[metric]).numbers()
         row["seconds"] = round(judged.seconds.get(name, 0.0), 2)
         systems[name] = row
     blocks = round(float(np.mean(judged.blocks)), 1) if judged.blocks else 0.0
     return {**about, "questions": len(judged.blocks), "blocks": blocks, "left_out": judged.left_out, "systems": systems}
-
-
-def _numbers(estimate: stats.Estimate) -> list[float]:
-    return [round(estimate.mean, 4), round(estimate.low, 4), round(estimate.high, 4)]
 
 
 def table(result: Mapping[str, Any]) -> str:
@@ -189,13 +185,9 @@ def table(result: Mapping[str, Any]) -> str:
         f"{'system':34}" + "".join(f"{metric:>24}" for metric in METRICS),
     ]
     for name, row in result["systems"].items():
-        lines.append(f"{name[-34:]:34}" + "".join(f"{_cell(row[metric]):>24}" for metric in METRICS))
+        lines.append(f"{name[-34:]:34}" + "".join(f"{stats.shown(row[metric]):>24}" for metric in METRICS))
     for name, row in result["systems"].items():
         if f"{METRICS[0]} behind" in row:
-            leads = "".join(f"{_cell(row[f'{metric} behind']):>24}" for metric in METRICS)
+            leads = "".join(f"{stats.shown(row[f'{metric} behind'], signed=True):>24}" for metric in METRICS)
             lines.append(f"{'lead over ' + name[-24:]:34}" + leads)
     return "\n".join(lines)
-
-
-def _cell(numbers: Sequence[float]) -> str:
-    return "{:.3f} [{:+.3f} {:+.3f}]".format(*numbers)

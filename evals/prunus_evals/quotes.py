@@ -99,8 +99,7 @@ def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
             if measure != "quotes" or outcome.quotes:
                 values.setdefault(outcome.page, []).append(_value(outcome, measure))
         if values:
-            estimate = stats.mean(values)
-            numbers[measure] = [round(number, 4) for number in (estimate.mean, estimate.low, estimate.high)]
+            numbers[measure] = stats.mean(values).numbers()
     numbers["seconds"] = round(sum(outcome.seconds for outcome in outcomes) / max(1, 2 * len(outcomes)), 4)
     return numbers
 
@@ -116,14 +115,11 @@ def _value(outcome: Outcome, measure: str) -> float:
 def table(result: Mapping[str, Any]) -> str:
     """Return the summaries of tasks as a text table."""
     found = result["tasks"]
-    lines = [f"quotes without a model, {result['half']} half; 95 % intervals over pages"]
+    lines = [f"quotes without a model, {result['half']} half; 95 % intervals over pages, {stats.NONE_BELOW}"]
     lines.append(f"{'':38}" + "".join(f"{name:>22}" for name in found))
     lines.append(f"{'questions':38}" + "".join(f"{numbers['questions']:>22}" for numbers in found.values()))
     for measure in MEASURES:
-        cells = [
-            "{:.3f} [{:.3f} {:.3f}]".format(*numbers[measure]) if measure in numbers else "-"
-            for numbers in found.values()
-        ]
+        cells = [stats.shown(numbers[measure]) if measure in numbers else "-" for numbers in found.values()]
         lines.append(f"{TITLES[measure]:38}" + "".join(f"{cell:>22}" for cell in cells))
     lines.append(f"{'seconds of an answer':38}" + "".join(f"{numbers['seconds']:>22}" for numbers in found.values()))
     return "\n".join(lines)

@@ -157,7 +157,7 @@ def summary(found: Sequence[Ranks], wanted: Half) -> dict[str, object]:
             name: stats.mean({page: [one[measure] for one in every] for page, every in measured.items()})
             for name, measure in MEASURES.items()
         }
-        numbers: dict[str, object] = {name: [e.mean, e.low, e.high] for name, e in estimates.items()}
+        numbers: dict[str, object] = {name: found.numbers(None) for name, found in estimates.items()}
         systems[result.system] = numbers | {"seconds": result.seconds}
     questions = sum(len(ranks) for ranks in found[0].by_page.values()) if found else 0
     return {"half": wanted, "task": "nq_passages", "questions": questions, "systems": systems}
@@ -168,6 +168,6 @@ def table(result: Mapping[str, Any]) -> str:
     lines = [f"nq_passages, {result['half']} half, {result['questions']} questions: rank of the gold passage"]
     lines.append(f"{'system':28}{'MRR':>22}{'first':>8}{'in ten':>8}{'seconds':>9}")
     for name, found in result["systems"].items():
-        mrr = "{:.3f} [{:.3f} {:.3f}]".format(*found["mrr"])
+        mrr = stats.shown(found["mrr"])
         lines.append(f"{name:28}{mrr:>22}{found['first'][0]:8.3f}{found['in_ten'][0]:8.3f}{found['seconds']:9.1f}")
     return "\n".join(lines)

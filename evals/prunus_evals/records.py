@@ -19,7 +19,7 @@ class Document:
 
     :param id: unique within its task.
     :param content: HTML or plain text.
-    :param media_type: ``text/html`` or ``text/plain``.
+    :param media_type: ``text/html``, ``text/plain`` or ``text/markdown``.
     :param snippet: what a search engine showed of it; '' where none did.
     """
 
@@ -67,6 +67,7 @@ class Question:
     :param sentences: the numbered sentences of a question about tags.
     :param tags: the right tags, from 0; None where no sentence answers; ``()`` for other kinds.
     :param gold: the places of the evidence, where they are known.
+    :param evidence: passages that hold the answer, as a person reads them, where their places are not known.
     :param gold_table: HTML of the table that holds the answer, where it is known.
     :param element_id: value of ``tid`` of the element that holds the answer, where it is known.
     :param labels: groups of questions that tables show apart, as ``{"depth": "50", "length": "4096"}``;
@@ -88,6 +89,7 @@ class Question:
     sentences: tuple[str, ...] = ()
     tags: tuple[int, ...] | None = ()
     gold: tuple[Span, ...] = ()
+    evidence: tuple[str, ...] = ()
     gold_table: str | None = None
     element_id: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -208,6 +210,11 @@ class Reading:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
+
+    @property
+    def counted(self) -> bool:
+        """Whether the server counted tokens: no prompt has none."""
+        return self.prompt_tokens > 0
 
 
 class Reader(Protocol):

@@ -1,4 +1,4 @@
-"""Means over questions with 95 % intervals from a paired bootstrap over pages."""
+"""Means over questions with 95 % intervals from a paired bootstrap over pages; none where the pages are too few."""
 
 from __future__ import annotations
 
@@ -13,15 +13,39 @@ from prunus_evals.errors import MetricError
 
 SAMPLES = 2000
 SEED = 20261121
+FEWEST = 10
+"""Pages that an interval needs: a bootstrap over fewer draws few different samples, and its ends are nearly theirs."""
+
+NONE_BELOW = f"no interval below {FEWEST} pages"
+"""What a table says of numbers without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its 95 % interval."""
+    """A number with its 95 % interval; ``low`` and ``high`` are None below :data:`FEWEST` pages."""
 
     mean: float
-    low: float
-    high: float
+    low: float | None = None
+    high: float | None = None
+
+    def numbers(self, digits: int | None = 4) -> list[float | None]:
+        """Return mean, low and high, rounded (None: as they are), ready for JSON."""
+        found = (self.mean, self.low, self.high)
+        return [number if number is None or digits is None else round(number, digits) for number in found]
+
+
+def shown(numbers: Sequence[float | None], digits: int = 3, signed: bool = False) -> str:
+    """Return mean, low and high as text, as ``0.512 [0.480 0.544]``; without an interval the mean alone."""
+    sign = "+" if signed else ""
+    mean, *ends = (f"{number:{sign}.{digits}f}" for number in numbers if number is not None)
+    return f"{mean} [{' '.join(ends)}]" if ends else mean
+
+
+def apart(low: float | None, high: float | None) -> int:
+    """Return 1 for an interval above 0, -1 for one below it, and 0 for one that holds 0, or for none."""
+    if low is None or high is None:
+        return 0
+    return (low > 0) - (high < 0)
 
 
 def _totals(values: Mapping[str, Sequence[float]]) -> tuple[NDArray[np.float64], ...]:
@@ -41,8 +65,14 @@ def _draws(pages: int, samples: int, seed: int) -> NDArray[np.float64]:
     return np.bincount(places, minlength=samples * pages).reshape(samples, pages).astype(np.float64)
 
 
-def _interval(mean: float, resampled: NDArray[np.float64]) -> Estimate:
-    low, high = np.percentile(resampled, [2.5, 97.5])
+def interval(mean: float, pages: int, resampled: Callable[[], NDArray[np.float64]]) -> Estimate:
+    """Return a number with the interval that holds 95 % of the resampled ones; without it below :data:`FEWEST` pages.
+
+    :param resampled: returns the number for each sample.
+    """
+    if pages < FEWEST:
+        return Estimate(mean)
+    low, high = np.percentile(resampled(), [2.5, 97.5])
     return Estimate(mean, float(low), float(high))
 
 
@@ -53,10 +83,12 @@ def mean(values: Mapping[str, Sequence[float]], samples: int = SAMPLES, seed: in
     :raises MetricError: there are no pages, or a page has no values.
     """
     sums, counts = _totals(values)
-    draws = _draws(len(sums), samples, seed)
-    drawn = draws @ np.column_stack([sums, counts])
-    resampled = drawn[:, 0] / drawn[:, 1]
-    return _interval(float(sums.sum() / counts.sum()), resampled)
+
+    def resampled() -> NDArray[np.float64]:
+        drawn = _draws(len(sums), samples, seed) @ np.column_stack([sums, counts])
+        return np.asarray(drawn[:, 0] / drawn[:, 1])
+
+    return interval(float(sums.sum() / counts.sum()), len(sums), resampled)
 
 
 def combined(
@@ -74,8 +106,12 @@ def combined(
     if not counts or any(len(part) == 0 for part in counts.values()):
         raise MetricError("there are no counts to add up")
     sums = np.array([np.sum(counts[page], axis=0) for page in sorted(counts)], np.float64)
-    drawn = _draws(len(sums), samples, seed) @ sums
-    return _interval(combine(sums.sum(axis=0).tolist()), np.array([combine(row) for row in drawn.tolist()]))
+
+    def resampled() -> NDArray[np.float64]:
+        drawn = _draws(len(sums), samples, seed) @ sums
+        return np.array([combine(row) for row in drawn.tolist()])
+
+    return interval(combine(sums.sum(axis=0).tolist()), len(sums), resampled)
 
 
 def combined_difference(

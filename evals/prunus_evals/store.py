@@ -11,7 +11,7 @@ import hashlib
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
@@ -158,12 +158,31 @@ class Store:
     def outcomes(self) -> list[Outcome]:
         """Return the outcomes of the state that the run was last in, in the order in which they were measured.
 
-        What older code measured stays in the file, and is not mixed with what is measured now.
+        What older code measured stays in the file, and is not mixed with what is measured now; so do questions that
+        the data has no more.
         """
         state = self.fact("state")
         rows = self._database.execute("select value from outcomes order by rowid")
         found = [outcome_of(json.loads(value)) for (value,) in rows]
-        return [outcome for outcome in found if state in (None, outcome.state)]
+        gone = {task: self._gone(task) for task in {outcome.task for outcome in found}}
+        return [one for one in found if state in (None, one.state) and one.question not in gone[one.task]]
+
+    def note_asked(self, task: str, plan: str, questions: Collection[str], whole: bool) -> None:
+        """Note which questions a plan asks of a task: one that the data has no more is no longer shown.
+
+        :param whole: whether the plan came to its end; else it may ask more.
+        """
+        name = f"asked of {task}"
+        with self.alone():
+            plans: dict[str, dict[str, list[str]]] = self.fact(name, {})
+            known = plans.get(plan, {"ever": [], "now": []})
+            ever, now = {*known["ever"], *questions}, {*questions} if whole else {*known["now"], *questions}
+            self.note({name: {**plans, plan: {"ever": sorted(ever), "now": sorted(now)}}})
+
+    def _gone(self, task: str) -> set[str]:
+        """Return the questions of a task that were asked once, and that no plan asks any more."""
+        plans = self.fact(f"asked of {task}", {}).values()
+        return {one for known in plans for one in known["ever"]} - {one for known in plans for one in known["now"]}
 
     def keep(self, key: str, outcome: Outcome) -> None:
         """Store an outcome."""

@@ -77,7 +77,7 @@ def named(name: str) -> Suite:
     :raises UnknownName: there is no such suite.
     """
     if name not in SUITES:
-        raise UnknownName(f"unknown suite {name}; the suites are: {', '.join(SUITES)}")
+        raise UnknownName.among("suite", name, SUITES)
     return SUITES[name]
 
 

@@ -25,7 +25,7 @@ def test_a_body_has_no_title_heading_and_no_caption(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_summary_has_an_interval_and_names_no_page() -> None:
-    scored = [content.Scored("mine", f"secret{number}", 0.9, 1 - number / 10) for number in range(3)]
+    scored = [content.Scored("mine", f"secret{number}", 0.9, 1 - number / 20) for number in range(12)]
     result = content.summary(scored, "report")
     low, high = result["systems"]["mine"]["f"][1:]
     assert low <= result["systems"]["mine"]["f"][0] <= high

@@ -144,6 +144,20 @@ def test_list_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert '"metrics": [' in CliRunner().invoke(main, ["list", "--json"]).output
 
 
+def test_a_name_that_is_nearly_right_is_suggested() -> None:
+    for options, said in (
+        ("--task tableqa", "did you mean 'table_qa'?"),
+        ("--task qasper:tst", "did you mean 'test'?"),
+        ("--task nq --metrics answr", "did you mean 'answer'?"),
+        ("--task nq --systems prunus:hybrd:html", "did you mean 'prunus:hybrid:html'?"),
+        ("--task nq --systems prnus", "did you mean 'prunus'?"),
+        ("--task nq --reader scripted:x --prompt shrt", "did you mean 'short'?"),
+        ("--suite offlin", "did you mean 'offline'?"),
+    ):
+        assert said in CliRunner().invoke(main, ["run", *options.split()]).stderr
+    assert "did you mean 'htmlrag:5'?" in CliRunner().invoke(main, ["study", "htmlrag:55"]).stderr
+
+
 def test_errors_of_a_run_are_one_line() -> None:
     for arguments in (["--task", "x"], ["--task", "nq", "--metrics", "x"], ["--task", "nq", "--budgets", "many"]):
         result = CliRunner().invoke(main, ["run", *arguments])

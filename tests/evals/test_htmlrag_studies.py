@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from prunus_evals import metrics, studies, systems, tasks
+from prunus_evals import harness, metrics, studies, systems, tasks
 from prunus_evals.errors import EvalError
-from prunus_evals.records import Outcome, Reading, Stage
+from prunus_evals.records import Outcome, Question, Reading, Stage, one_page
+from prunus_evals.store import Store
 from prunus_evals.studies import Choice, Number, Row, Table, conversion, htmlrag, htmlrag_costs
 from prunus_evals.studies import _htmlrag_published as published
+from prunus_evals.tokens import TokenizerCounter
 
 ALL = [*htmlrag.STUDIES, *htmlrag_costs.STUDIES, *conversion.STUDIES]
 OPTIONS = {"bge": "minilm", "e5": "e5", "pruner": "/models/p", "large": "/models/large", "small": "/models/small"}
@@ -27,7 +31,7 @@ def choice(study: studies.Study, stand_ins: bool, readers: tuple[str, ...] = REA
 
 
 def outcomes(plan: studies.Plan, value: float = 0.5) -> list[Outcome]:
-    """Return made-up outcomes of a plan: two pages, every metric the same."""
+    """Return made-up outcomes of a plan: ten pages, every metric the same."""
     return [
         Outcome(
             task=task,
@@ -45,7 +49,7 @@ def outcomes(plan: studies.Plan, value: float = 0.5) -> list[Outcome]:
         for system in plan.systems
         for budget in plan.budgets
         for reader in plan.readers
-        for page in ("a", "b")
+        for page in "abcdefghij"
     ]
 
 
@@ -139,7 +143,7 @@ def test_every_table_says_what_it_shows(study: studies.Study) -> None:
         if any(row.cited for row in table.rows):
             continue
         said = " ".join(table.notes)
-        assert "Stand-ins for the sets of the paper: table_qa (dev half: 2 questions, 2 pages)" in said
+        assert "Stand-ins for the sets of the paper: table_qa (dev half: 10 questions, 10 pages)" in said
         if study.name != "htmlrag:cleaning" and study.name != "htmlrag:5":
             assert "scripted:yes" in said
 
@@ -154,16 +158,40 @@ def test_rows_that_cannot_be_run_are_named(monkeypatch: pytest.MonkeyPatch) -> N
     assert "HtmlRAG (it needs a trained pruner, --set pruner=FOLDER)" in said
 
 
-def test_figure_5_repeats_the_best_chunks_as_its_line() -> None:
+def test_figure_5_shows_every_baseline_as_a_line_and_marks_none_as_best() -> None:
     tables = made("htmlrag:figure5", Choice(stand_ins=True, budgets=(1024,)))
     assert tables[0].columns == ("64 words", "128 words", "256 words", "512 words")
-    assert tables[0].rows[-1].label.endswith("(the red line)")
-    assert len(set(tables[0].rows[-1].numbers)) == 1
+    lines = [row for row in tables[0].rows if row.label.startswith("chunks, ")]
+    assert [row.label for row in lines] == ["chunks, BM25", "chunks, static vectors"]
+    assert all(len(set(row.numbers)) == 1 for row in lines)
+    assert not [row for row in tables[0].rows if "best" in row.label]
+    assert any("none is marked as best" in note for note in tables[0].notes)
+
+
+def test_tables_about_html_have_no_sets_of_plain_text() -> None:
+    for name in (
+        "htmlrag:2",
+        "htmlrag:3",
+        "htmlrag:5",
+        "htmlrag:6",
+        "htmlrag:figure5",
+        "htmlrag:cleaning",
+        "conversion",
+    ):
+        assert studies.named(name).stand_ins == ("table_qa", "nq", "websrc"), name
+    for name in ("htmlrag:4", "htmlrag:tokens"):
+        assert studies.named(name).stand_ins == ("table_qa",)
+    table = made("htmlrag:1", Choice(readers=("openai:big",), stand_ins=True))[0]
+    assert "hotpot EM" in table.columns
+    assert any(
+        note.startswith("hotpot:answer and musique hold paragraphs of plain text, no HTML") for note in table.notes
+    )
+    assert "no HTML" not in " ".join(made("htmlrag:5", Choice(stand_ins=True))[0].notes)
 
 
 def test_table_5_has_sets_in_rows_and_lengths_in_columns() -> None:
     tables = made("htmlrag:5", Choice(stand_ins=True, budgets=(256, 512)))
-    assert [row.label for row in tables[0].rows] == [s.title for s in htmlrag.STAND_INS]
+    assert [row.label for row in tables[0].rows] == ["table_qa", "nq", "websrc"]
     assert {column.rpartition(", ")[2] for column in tables[0].columns} == {"128k", "8k", "4k"}
     assert tables[2].columns == ("256", "512")
 
@@ -174,14 +202,105 @@ def test_cleaning_counts_the_share_that_is_gone() -> None:
     assert table.rows[0].numbers[1] == Number(90)
 
 
-def test_stages_are_rows() -> None:
-    stages = (Stage("clean", 1000, 100, 0.5), Stage("prune", 100, 10, 0.1, 0.4))
-    found = htmlrag_costs._stage_rows(
-        "P", [Outcome("t", "s", page, "q", 1, {}, 10, 0.1, stages=stages) for page in ("a", "b")]
-    )
-    assert [row.label for row in found] == ["P: clean", "P: prune"]
+def staged(*stages: Stage, page: str = "a", reading: Reading | None = None) -> Outcome:
+    system = f"{systems.DEFAULT}@costs=yes"
+    return Outcome("t", system, page, page, 1, {}, 10, 0.1, reader="r", reading=reading, stages=stages)
+
+
+def test_stages_are_rows_by_their_names_whatever_other_questions_went_through() -> None:
+    clean, prune = Stage("clean", 1000, 100, 0.5), Stage("prune", 100, 10, 0.1, 0.4)
+    window = Stage("first stage, for the window", 100, 50, 0.3)
+    found = htmlrag_costs._stage_rows("P", [staged(clean, prune), staged(clean, window, prune, page="b")])
+    assert [row.label for row in found] == ["P: clean", "P: prune", "P: first stage, for the window"]
     assert [number and number.value for number in found[1].numbers] == [100, 10, pytest.approx(0.1), 0.4]
+    assert [number and number.value for number in found[2].numbers] == [100, 50, 0.3, None]
     assert found[0].numbers[3] is None
+
+
+def test_costs_are_those_of_the_named_stages() -> None:
+    stages = (
+        Stage("clean", 1000, 100, 0.5), Stage("cut into blocks", 90, 90, 0.25),
+        Stage("first stage, for the window", 90, 50, 0.25), Stage("second stage", 40, 10, 1.0), Stage("choose and write", 10, 9, 0),
+    )  # fmt: skip
+    row = htmlrag_costs._cost_row("P", [staged(*stages)], "no model")
+    assert [number and number.value for number in row.numbers] == [None, None, 90, 9, 2000]
+    row = htmlrag_costs._cost_row("P", [staged(*stages)], "no model", only="second stage")
+    assert [number and number.value for number in row.numbers] == [None, None, 40, 10, 1000]
+
+
+def test_tokens_that_a_server_did_not_count_are_unknown_not_zero() -> None:
+    counted = [staged(page=page, reading=Reading("x", 30, 2, 0.5)) for page in "ab"]
+    assert [n and n.value for n in htmlrag_costs._chat_row("r", counted).numbers] == [None, None, 30, 2, 500]
+    unknown = [*counted, staged(page="c", reading=Reading("x", 0, 0, 0.5))]
+    assert [n and n.value for n in htmlrag_costs._chat_row("r", unknown).numbers] == [None, None, None, None, 500]
+
+
+def test_a_study_of_twenty_pages_a_question_notes_what_was_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, counter: TokenizerCounter
+) -> None:
+    pages = [
+        [Question(f"q{n}", "table_qa", f"p{n}", one_page(f"<p>Ann is number {n}"), "Who?", ("Ann",))] for n in range(25)
+    ]
+    monkeypatch.setattr(studies, "missing", lambda study, choice: [])
+    monkeypatch.setattr(tasks, "groups", lambda name, half, limit=None: iter(pages))
+    monkeypatch.setattr(harness, "llama2", lambda: counter)
+    study, chosen = studies.named("htmlrag:tokens"), Choice(stand_ins=True, half="report")
+    table = studies.run(study, chosen, tmp_path)[0]
+    assert [row.label for row in table.rows][:2] == ["Prune-Embed, to 8K: clean", "Prune-Embed, to 8K: cut into blocks"]
+    with closing(Store(tmp_path, make=False)) as store:
+        about = store.about()
+    assert [plan["budgets"] for plan in about["plans"]] == [[8192], [4096]]
+    assert about["plans"][0]["pages"] == "20 pages of table_qa for each question"
+    assert [start["end"] for start in about["starts"]] == ["finished", "finished"]
+    assert about["halves"] == {"table_qa": "report"}
+
+
+def test_two_rows_are_compared_by_question_not_by_order() -> None:
+    def row(system: str, scores: dict[str, float]) -> list[Outcome]:
+        return [
+            Outcome("t", system, f"page {page}", f"{question} of {page}", 1, {"answer": value}, 10, 0.1)
+            for page in range(10)
+            for question, value in scores.items()
+        ]
+
+    found = [*row("first", {"a": 0, "b": 1, "c": 0.5}), *row("second", {"c": 1, "b": 1, "x": 0})]
+    number = studies.mean(found, "answer", {"system": "first"}, system="second")
+    assert number is not None
+    assert number.value == pytest.approx(2 / 3)
+    assert number.against == (0.25, 0.25, 0.25)  # c and b; a and x are alone
+    assert number.unpaired == 20
+    assert studies.cell(number) == "0.667 [0.667 0.667] +"
+    (note,) = studies.explained(Table("t", ("c",), (Row("second", (number,)),))).notes
+    assert note.startswith("Up to 20 questions of a number stand in one row alone")
+
+
+def test_a_table_of_few_pages_has_neither_intervals_nor_marks_and_says_why() -> None:
+    chosen = Choice(stand_ins=True, budgets=(1024,))
+    study = studies.named("conversion")
+    assert study.plans is not None and study.tables is not None
+    few = {
+        key: [replace(one, scores=dict.fromkeys(one.scores, float(one.system == "prunus:hybrid:text")))
+              for one in outcomes(plan) if one.page < "j"]
+        for key, plan in study.plans(study, chosen).items()
+    }  # fmt: skip
+    table = study.tables(study, chosen, few)[0]
+    assert {studies.cell(number) for row in table.rows for number in row.numbers} == {"0.000", "100.000"}
+    assert "Fewer than 10 pages give neither." in " ".join(table.notes)
+    assert "No intervals and no marks: they need 10 pages." in studies.explained(table).notes
+    assert studies.INTERVALS not in studies.explained(table).notes
+
+
+def test_every_caveat_is_told_once_with_whom_it_concerns() -> None:
+    def outcome(system: str, reader: str, **caveats: str) -> Outcome:
+        return Outcome("table_qa", system, "p", "q", 1, {}, 10, 0.1, reader=reader, caveats=caveats)
+
+    study = studies.named("htmlrag:5")
+    found = [outcome("a", "big"), outcome("a", "x", x="scripted"), outcome("llm", "x", x="scripted", llm="tiny"),
+             outcome("llm", "big", llm="tiny"), outcome("a", "x", x="scripted")]  # fmt: skip
+    said = studies.notes(study, Choice(stand_ins=True), found)
+    assert said[1].startswith("Readers: big; x (no model answered")
+    assert [line for line in said if "llm" in line] == [said[2]]
+    assert said[2].startswith("llm works with a model: a model of less than a billion parameters")
 
 
 def test_a_folder_of_weights_is_counted(tmp_path: Path) -> None:

@@ -61,6 +61,11 @@ def run(*more: str) -> Result:
     return CliRunner().invoke(main, [*RUN, *more])
 
 
+def report_of(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "report.json").read_text("utf-8"))
+    return found
+
+
 def stored(folder: Path) -> list[Any]:
     with closing(Store(folder, make=False)) as store:
         return store.outcomes()
@@ -69,6 +74,29 @@ def stored(folder: Path) -> list[Any]:
 def about(folder: Path) -> dict[str, Any]:
     with closing(Store(folder, make=False)) as store:
         return store.about()
+
+
+@pytest.mark.usefixtures("data")
+def test_a_named_metric_with_nothing_to_score_is_an_error(tmp_path: Path) -> None:
+    before = run("--metrics", "answer,em_share", "--out", str(tmp_path / "run"))
+    assert before.exit_code == 2
+    assert "em_share scores answers, and nothing answers: name a language model with --reader" in before.stderr
+    assert not (tmp_path / "run").exists()
+    after = run("--metrics", "answer,gold_whole")
+    assert after.exit_code == 2
+    assert "gold_whole applies to nothing that was measured" in after.stderr
+    assert "answer survives" in after.stdout
+
+
+@pytest.mark.usefixtures("data")
+def test_empty_replies_are_counted_wherever_numbers_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readers.ModelReader, "read", lambda *_: Reading(" "))
+    result = run("--reader", "scripted:x", "--out", str(tmp_path))
+    assert result.exit_code == 0
+    assert "empty replies" in result.stdout
+    assert "12 of 12" in result.stdout
+    (warning,) = [line for line in report_of(tmp_path)["warnings"] if "empty" in line and "text_cut" in line]
+    assert "24 of 24 replies of text_cut > scripted:x are empty" in warning
 
 
 @pytest.mark.usefixtures("data")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -48,6 +49,8 @@ def outcomes() -> Iterator[tuple[Question, Outcome]]:
                     scores = {"answer": float((number + place) % 3 > 0 or (budget > 512 and number % 4 > 0))}
                     if number:
                         scores["gold_share"] = (number * 7 + place) % 11 / 10
+                    if reader != "none":
+                        scores["em_share"] = scores["answer"] / 2
                     yield asked, Outcome(
                         "needle", system, page, asked.id, budget, scores, budget - place, 0.25 * (place + 1), 0.5,
                         reader=reader, reading=Reading(EVIL, 600, 7, 1.5) if reader != "none" else None,
@@ -144,8 +147,8 @@ def test_numbers_of_the_page_are_those_of_the_json(folder: Path) -> None:
     content = facts["tasks"]["needle"]
     for number, metric in enumerate(("answer", "gold_share")):
         shown = Page(tables[number]).text
-        rows = list(content["systems"])
-        assert len(rows) == 10
+        rows = [row for row, cells in content["systems"].items() if metric in cells["512"]]
+        assert len(rows) == 5
         wanted = [
             f"{cell[metric][0]:.3f}[{cell[metric][1]:.3f} {cell[metric][2]:.3f}]"
             for row in rows
@@ -169,17 +172,67 @@ def test_every_number_is_the_plain_mean(folder: Path) -> None:
     for row, cells in content["systems"].items():
         for budget, cell in cells.items():
             own = [o for o in found if numbers.row_of(o) == row and str(o.budget) == budget]
-            assert cell["answer"][0] == round(sum(o.scores["answer"] for o in own) / len(own), 4)
+            name = "answer" if own[0].reader == "none" else "em_share"
+            assert cell[name][0] == round(sum(o.scores[name] for o in own) / len(own), 4)
             assert cell["tokens"] == round(sum(o.tokens for o in own) / len(own), 4)
-            assert cell["questions"] == {"all": 12, "answer": 12, "gold_share": 11}
+            wanted = {"all": 12, "answer": 12, "gold_share": 11} if name == "answer" else {"all": 12, "em_share": 12}
+            assert cell["questions"] == wanted
             base = [o for o in found if o.system == BASE and o.reader == own[0].reader and o.budget == own[0].budget]
             if own[0].system != BASE:
-                assert cell["differences"]["answer"][0] == pytest.approx(
-                    sum(a.scores["answer"] - b.scores["answer"] for a, b in zip(base, own, strict=True)) / 12, abs=1e-4
+                assert cell["differences"][name][0] == pytest.approx(
+                    sum(a.scores[name] - b.scores[name] for a, b in zip(base, own, strict=True)) / 12, abs=1e-4
                 )
     group = content["groups"]["length"]["1024"][BASE]["512"]
     own = [o for o in found if o.labels["length"] == "1024" and numbers.row_of(o) == BASE and o.budget == 512]
     assert (group["questions"], group["answer"][0]) == (4, round(sum(o.scores["answer"] for o in own) / 4, 4))
+
+
+def test_tokens_that_no_server_counted_are_unknown_in_every_form(tmp_path: Path) -> None:
+    found = [
+        Outcome(
+            "nq", BASE, page, page, 512, {"answer": 1.0}, 100, 0.1, reader="m", reading=Reading("x", tokens, 2, 1.5)
+        )
+        for page, tokens in (("a", 100), ("b", 0))
+    ]
+    content = summary(found, "dev", BASE)
+    cell = content["nq"]["systems"][f"{BASE} > m"]["512"]
+    assert cell["reader"] == {"prompt_tokens": None, "completion_tokens": None, "seconds": 1.5}
+    assert "– / – / 1.50" in table(content)
+    with closing(Store(tmp_path)) as store:
+        for outcome in found:
+            store.keep(outcome.page, outcome)
+    assert "reader – + – · 1.50 s" in files.write(tmp_path)[0].read_text("utf-8")
+
+
+def test_few_pages_give_no_interval_and_no_mark_in_any_form(tmp_path: Path) -> None:
+    found = [
+        Outcome("nq", system, page, page, 512, {"answer": value}, 100, 0.1)
+        for page in DEV[:9]
+        for system, value in ((BASE, 1.0), ("other", 0.5))
+    ]
+    content = summary(found, "dev", BASE)
+    cell = content["nq"]["systems"]["other"]["512"]
+    assert (cell["answer"], cell["differences"]["answer"]) == ([0.5, None, None], [0.5, None, None])
+    assert "[" not in table(content).partition("answer survives")[2]
+    assert "no interval below 10 pages" in table(content)
+    with closing(Store(tmp_path)) as store:
+        for outcome in found:
+            store.keep(f"{outcome.system}{outcome.page}", outcome)
+    text = files.write(tmp_path)[0].read_text("utf-8")
+    assert '<span class="i">Δ +0.500</span>' in text
+    assert "no interval below 10 pages" in text
+    assert "0.500 Δ +0.500 |" in markdown({"nq": content["nq"]})
+
+
+def test_every_caveat_of_a_row_is_marked_once() -> None:
+    found = [
+        Outcome("nq", BASE, page, page, budget, {"answer": 1.0}, 100, 0.1, reader="m", caveat=caveat)
+        for page, budget, caveat in (("a", 512, "tiny"), ("b", 512, "tiny, scripted"), ("a", 1024, "size unknown"))
+    ]
+    content = summary(found, "dev", BASE)
+    assert content["nq"]["rows"][f"{BASE} > m"]["caveat"] == "scripted, tiny, size unknown"
+    said = files.warnings({}, {"nq": content["nq"]})
+    assert [line.partition(":")[0] for line in said[:3]] == ["scripted", "size unknown", "tiny"]
 
 
 def test_rows_are_compared_with_the_default_of_the_same_reader() -> None:
@@ -193,19 +246,35 @@ def test_scripted_readers_are_labelled_in_every_table(folder: Path) -> None:
     _, facts = files.write(folder)
     text = table(facts["tasks"])
     rows = [line for line in [*text.splitlines(), *markdown(facts["tasks"]).splitlines()] if "scripted:x" in line]
-    rows = [row for row in rows if not row.startswith("and after")]
-    assert len(rows) > 20
+    rows = [row for row in rows if "and after Δ" not in row]
+    assert len(rows) > 15
     assert all("(scripted)" in row for row in rows)
 
 
 def test_every_plot_is_drawn(folder: Path) -> None:
     content = files.write(folder)[1]["tasks"]["needle"]
     captions = [re.search("<figcaption>(.*?)</figcaption>", figure)[1] for figure in plots(content)]  # type: ignore[index]
-    assert captions[:4] == ["answer survives", "share of the gold table&#x27;s words that survives",
-                            "answer survives by the number N of cut:N", "answer survives by the number N of cut:N &gt; scripted:x"]  # fmt: skip
-    assert captions[4] == "answer survives: cost against quality"
-    assert captions[5:][0] == f"answer survives: {BASE}, budget 1024"
-    assert len(captions) == 5 + 10
+    survives, share = "answer survives", "share of the short answers that the response contains"
+    assert captions[:3] == [survives, "share of the gold table&#x27;s words that survives", share]
+    assert captions[3:6] == [f"{survives} by the number N of cut:N", f"{survives}: cost against quality",
+                             f"{survives}: {BASE}, budget 1024"]  # fmt: skip
+    assert captions[10:13] == [f"{share} by the number N of cut:N &gt; scripted:x", f"{share}: cost against quality",
+                               f"{share}: {BASE} &gt; scripted:x (scripted), budget 1024"]  # fmt: skip
+    assert len(captions) == 3 + 2 * 7
+
+
+def test_numbers_of_the_evidence_stand_once_and_not_again_for_each_reader(folder: Path) -> None:
+    content = files.write(folder)[1]["tasks"]["needle"]
+    assert "answer" in content["systems"][BASE]["512"]
+    assert "answer" not in content["systems"][f"{BASE} > scripted:x"]["512"]
+    assert {case["row"]: case["metric"] for case in content["worst"]} == {
+        BASE: "answer", f"{BASE} > scripted:x": "em_share",
+    }  # fmt: skip
+    found = [replace(outcome, scores={"answer": 1.0}) for _, outcome in outcomes()]
+    said = " ".join(files.warnings({}, {"needle": summary(found, "dev", BASE)["needle"]}))
+    assert "no metric scores the answers (see --metrics), so that only costs are shown of: prunus:hybrid:html >" in said
+    alone = summary([outcome for outcome in found if outcome.reader != "none"], "dev", BASE)["needle"]
+    assert "answer" in alone["systems"][f"{BASE} > scripted:x"]["512"]
 
 
 def test_a_point_stands_where_its_value_is() -> None:
@@ -217,6 +286,12 @@ def test_a_point_stands_where_its_value_is() -> None:
     assert x2 - x1 == pytest.approx(x3 - x2, abs=0.2)  # logarithmic
     assert y1 - y2 == pytest.approx(y2 - y3, abs=0.2)
     assert (y1, y3) == (svg.HEIGHT - svg.BOTTOM, svg.TOP)
+
+
+def test_equal_values_stand_on_an_axis_from_none_to_all() -> None:
+    figure = svg.lines("t", [svg.Series("s", [svg.Point(100, 0.0), svg.Point(1000, 0.0)])], "x", "y")
+    ticks = re.findall(r'class="tick"[^>]*text-anchor="end">([^<]*)<', figure)
+    assert (ticks[0], ticks[-1]) == ("0", "1")
 
 
 def test_the_report_is_written_again_by_its_command(folder: Path) -> None:

@@ -41,6 +41,24 @@ def test_pairing_narrows() -> None:
     assert estimate.high - estimate.low < 1e-9
 
 
+def test_no_interval_is_given_for_fewer_than_ten_pages() -> None:
+    nine = {str(page): [float(page)] for page in range(9)}
+    assert stats.mean(nine) == stats.Estimate(4.0, None, None)
+    assert stats.difference(nine, nine).low is None
+    assert stats.combined({page: [part] for page, part in nine.items()}, sum).low is None
+    ten = stats.mean({**nine, "9": [9.0]})
+    assert ten.low is not None and ten.low < ten.mean < (ten.high or 0)
+    assert stats.mean(nine).numbers() == [4.0, None, None]
+    assert stats.shown([4.0, None, None], signed=True) == "+4.000"
+    assert stats.shown([0.5, 0.25, 0.75], digits=1) == "0.5 [0.2 0.8]"
+
+
+def test_a_mark_stands_only_where_an_interval_excludes_zero() -> None:
+    assert [stats.apart(*ends) for ends in ((0.1, 0.2), (-0.2, -0.1), (-0.1, 0.1), (0.0, 0.1), (None, None))] == [
+        1, -1, 0, 0, 0,
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("values", [{}, {"a": []}])
 def test_nothing_raises(values: dict[str, list[float]]) -> None:
     with pytest.raises(MetricError):

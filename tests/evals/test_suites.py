@@ -188,8 +188,8 @@ def test_markdown_shows_intervals_marks_and_cited_rows() -> None:
 def test_differences_are_paired_with_the_first_row() -> None:
     found = [
         Outcome("t", system, page, page, 1, {"m": value}, 1, 0.1)
-        for system, values in {"first": (0, 1), "second": (1, 1)}.items()
-        for page, value in zip("ab", values, strict=True)
+        for system, values in {"first": (0, 1) * 5, "second": (1, 1) * 5}.items()
+        for page, value in zip("abcdefghij", values, strict=True)
     ]
     first, second = studies.grid(
         found, [("F", {"system": "first"}), ("S", {"system": "second"})], [("M", {"metric": "m"})], scale=100
@@ -198,7 +198,7 @@ def test_differences_are_paired_with_the_first_row() -> None:
     assert first.numbers[0].against is None
     assert second.numbers[0] is not None
     assert second.numbers[0].value == 100
-    assert second.numbers[0].against == (50, 0, 100)
+    assert second.numbers[0].against == (50, 20, 80)
 
 
 SOME = ("--study", "htmlrag:3,htmlrag:4,htmlrag:cleaning,conversion", "--half", "all", "--budgets", "64")

@@ -74,7 +74,7 @@ def named(names: Sequence[str]) -> list[Metric]:
     """
     for name in names:
         if name not in known():
-            raise UnknownName(f"unknown metric {name}; the metrics are: {', '.join(sorted(known()))}")
+            raise UnknownName.among("metric", name, sorted(known()))
     found = [known()[name] for name in names]
     for metric in found:
         if missing := metric.missing():

@@ -19,16 +19,16 @@ _WORD = re.compile(rf"[{UNSPACED}]|(?:(?![{UNSPACED}])\w)+")
 
 
 def _recall(question: Question, output: Output) -> float | None:
-    if not question.gold:
+    if not question.gold and not question.evidence:
         return None
     contents = {document.id: document for document in question.documents}
-    wanted: set[tuple[str, ...]] = set()
+    wanted: set[tuple[str, ...]] = {run for text in question.evidence for run in runs(text)}
     for span in question.gold:
         document = contents.get(span.document)
         if document is None or not 0 <= span.start < span.end <= len(document.content):
             raise MetricError(f"gold evidence from {span.start} to {span.end} is not in document {span.document}")
         text = document.content[span.start : span.end]
-        wanted |= _runs(html_text(text) if document.media_type == "text/html" else text)
+        wanted |= runs(html_text(text) if document.media_type == "text/html" else text)
     if not wanted:
         raise MetricError("the gold evidence has no words")
     kept = _WORD.findall(normalise(output.visible))
@@ -36,7 +36,8 @@ def _recall(question: Question, output: Output) -> float | None:
     return len(wanted & held) / len(wanted)
 
 
-def _runs(text: str) -> set[tuple[str, ...]]:
+def runs(text: str) -> set[tuple[str, ...]]:
+    """Return the runs of four words of a text; all of its words where it has fewer."""
     found = _WORD.findall(normalise(text))
     return {tuple(found[place : place + RUN]) for place in range(max(1, len(found) - RUN + 1))} - {()}
 

@@ -31,7 +31,7 @@ def template(name: str) -> str:
     :raises UnknownName: there is no such prompt.
     """
     if name not in names():
-        raise UnknownName(f"unknown prompt {name}; the prompts are: {', '.join(names())}")
+        raise UnknownName.among("prompt", name, names())
     return files(__package__).joinpath(f"{name}.txt").read_text("utf-8")
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from prunus_evals.records import ONLY, Outcome
-from prunus_evals.report.numbers import Cell, Cells
+from prunus_evals.report.numbers import Cell, Cells, leading
 from prunus_evals.store import Store
 from prunus_evals.visible import html_text
 
@@ -64,17 +64,20 @@ def worst(task: str, content: Mapping[str, Any], cells: Cells, store: Store, mos
     A question is the worse the larger the budget at which it still fails, and is shown at that budget; between equals,
     that at which another row did best comes first. Questions with a full score at every budget are no cases.
     """
-    if not content["metrics"]:
-        return []
-    metric = next(iter(content["metrics"]))
-    bases = dict.fromkeys(facts["base"] for facts in content["rows"].values())
+    firsts = {
+        facts["base"]: next(iter(leading({"systems": {"": content["systems"][facts["base"]]}})), "")
+        for facts in content["rows"].values()
+    }
+    bases = {row: metric for row, metric in firsts.items() if metric}
     found = []
-    for row in bases:
+    for row, metric in bases.items():
         budgets = sorted((budget for _, name, budget in cells if name == row), reverse=True)
         own = [cells[task, row, budget] for budget in budgets]
         others = [cell for (_, name, budget), cell in cells.items() if name != row and budget == budgets[0]]
 
-        def rank(question: str, own: Sequence[Cell] = own, others: Sequence[Cell] = others) -> tuple[object, ...]:
+        def rank(
+            question: str, own: Sequence[Cell] = own, others: Sequence[Cell] = others, metric: str = metric
+        ) -> tuple[object, ...]:
             best = max((_score(cell, question, metric) for cell in others), default=0.0)
             return (*(_score(cell, question, metric) for cell in own), -best, question)
 

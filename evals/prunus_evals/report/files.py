@@ -13,7 +13,7 @@ from prunus_evals.provenance import differences
 from prunus_evals.readers import CAVEATS
 from prunus_evals.records import Outcome
 from prunus_evals.report.cases import Case, facts_of, worst
-from prunus_evals.report.numbers import cells_of, summary
+from prunus_evals.report.numbers import cells_of, scored, summary, without_repeats
 from prunus_evals.report.page import page
 from prunus_evals.split import Wanted, half
 from prunus_evals.store import Store
@@ -54,7 +54,7 @@ def read(store: Store, cases: bool | None, default: str) -> tuple[dict[str, Any]
     halves: dict[str, Wanted] = {**_halves(outcomes), **about.get("halves", {})}
     numbers = summary(outcomes, halves, default, about.get("left_out", {}))
     tasks = {name: content for name, content in numbers.items() if isinstance(content, dict)}
-    cells = cells_of(outcomes)
+    cells = without_repeats(cells_of(outcomes))
     shown: dict[str, list[Case] | None] = {}
     for task, content in tasks.items():
         own = {key: cell for key, cell in cells.items() if key[0] == task}
@@ -77,8 +77,8 @@ def _halves(outcomes: list[Outcome]) -> dict[str, Wanted]:
 def warnings(run: Mapping[str, Any], tasks: Mapping[str, Any]) -> list[str]:
     """Return what a reader of the report must know first."""
     found = []
-    caveats = {facts["caveat"] for content in tasks.values() for facts in content["rows"].values()}
-    for name in sorted(filter(None, caveats)):
+    rows = [row for content in tasks.values() for row in content["rows"].values()]
+    for name in sorted({name for row in rows for name in row["caveat"].split(", ") if name}):
         found.append(f"{name}: {CAVEATS.get(name, name)}. Rows that it concerns are marked “{name}”.")
     starts = run.get("starts", ())
     if starts and starts[-1]["end"] != "finished":
@@ -94,6 +94,14 @@ def warnings(run: Mapping[str, Any], tasks: Mapping[str, Any]) -> list[str]:
             "last of them measured."
         )
     for task, content in tasks.items():
+        silent = [row for row, cells in content["systems"].items() if not any(map(scored, cells.values()))]
+        if silent:
+            what = "no metric scores the answers (see --metrics)"
+            found.append(f"{task}: {what}, so that only costs are shown of: {', '.join(silent)}.")
+        for row, cells in content["systems"].items():
+            if empty := sum(cell.get("reader", {}).get("empty", 0) for cell in cells.values()):
+                asked = sum(cell["questions"]["all"] for cell in cells.values())
+                found.append(f"{task}: {empty} of {asked} replies of {row} are empty; they are scored as answers.")
         sizes = {cell["questions"]["all"] for cells in content["systems"].values() for cell in cells.values()}
         if len(sizes) > 1:
             found.append(f"{task}: not every row has every question; each number says how many it has.")

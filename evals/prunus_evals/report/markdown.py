@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from prunus_evals.report.safe import readable
-from prunus_evals.report.text import headline, interval, label
+from prunus_evals.report.text import headline, label
+from prunus_evals.stats import NONE_BELOW, shown
 
 
 def markdown(tasks: Mapping[str, Mapping[str, Any]]) -> str:
@@ -23,39 +24,39 @@ def markdown(tasks: Mapping[str, Mapping[str, Any]]) -> str:
             parts += ["| system | " + " | ".join(f"{budget:,}" for budget in content["budgets"]) + " |"]
             parts.append("| --- |" + " --- |" * len(content["budgets"]))
             for row, cells in content["systems"].items():
-                shown = [_cell(cells.get(str(budget), {}), metric) for budget in content["budgets"]]
-                if any(shown):
-                    parts.append(f"| {_safe(label(row, content['rows']))} | " + " | ".join(shown) + " |")
+                texts = [_cell(cells.get(str(budget), {}), metric) for budget in content["budgets"]]
+                if any(texts):
+                    parts.append(f"| {_safe(label(row, content['rows']))} | " + " | ".join(texts) + " |")
         parts += ["", "Tokens / CPU seconds a question:", "", *_costs(content)]
     return "\n".join(parts).strip() + "\n"
 
 
 def _base(content: Mapping[str, Any]) -> str:
     bases = dict.fromkeys(facts["base"] for facts in content["rows"].values())
-    return f"and after Δ how far {', '.join(f'`{_safe(base)}`' for base in bases)} is ahead, paired."
+    return f"{NONE_BELOW}, and after Δ how far {', '.join(f'`{_safe(base)}`' for base in bases)} is ahead, paired."
 
 
 def _cell(cell: Mapping[str, Any], metric: str) -> str:
     if metric not in cell:
         return ""
-    own = interval(cell[metric])
+    own = shown(cell[metric])
     minus = cell.get("differences", {}).get(metric)
     missing = cell["questions"]["all"] - cell["questions"][metric]
     count = f" (of {cell['questions'][metric]} questions)" if missing else ""
-    return f"{own}{count}" + (f" Δ {interval(minus, signed=True)}" if minus else "")
+    return f"{own}{count}" + (f" Δ {shown(minus, signed=True)}" if minus else "")
 
 
 def _costs(content: Mapping[str, Any]) -> list[str]:
     lines = ["| system | " + " | ".join(f"{budget:,}" for budget in content["budgets"]) + " |"]
     lines.append("| --- |" + " --- |" * len(content["budgets"]))
     for row, cells in content["systems"].items():
-        shown = [
+        texts = [
             f"{cells[str(budget)]['tokens']:.0f} / {cells[str(budget)]['cpu_seconds']:.3f}"
             if str(budget) in cells
             else ""
             for budget in content["budgets"]
         ]
-        lines.append(f"| {_safe(label(row, content['rows']))} | " + " | ".join(shown) + " |")
+        lines.append(f"| {_safe(label(row, content['rows']))} | " + " | ".join(texts) + " |")
     return lines
 
 

@@ -5,13 +5,14 @@ Everything that shows numbers shows these: the text tables, Markdown, the page a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from prunus.core.text.numbers import bounded_float
 from prunus_evals import metrics, stats
-from prunus_evals.records import Outcome
+from prunus_evals.readers import joined
+from prunus_evals.records import Outcome, Reading
 from prunus_evals.split import Wanted
 
 Values = dict[str, list[float]]
@@ -60,6 +61,35 @@ def cells_of(outcomes: Iterable[Outcome]) -> dict[tuple[str, str, int], dict[str
             )
         cell[outcome.question] = outcome
     return found
+
+
+def without_repeats(cells: Cells) -> dict[tuple[str, str, int], Cell]:
+    """Return cells in which rows of readers have no metric of the evidence that the same system has without a reader.
+
+    The evidence is the same, so that each of its numbers stands once in a table.
+    """
+    evidence = {name for name, metric in metrics.known().items() if metric.of == "evidence"}
+    found: dict[tuple[str, str, int], Cell] = {}
+    for (task, row, budget), cell in cells.items():
+        same = cells.get((task, next(iter(cell.values())).system, budget), cell)
+        found[task, row, budget] = cell if same is cell else _without(cell, same, evidence)
+    return found
+
+
+def _without(cell: Cell, same: Cell, names: Container[str]) -> Cell:
+    """Return a cell without these metrics where another cell has them, of the same question."""
+    known = {question: outcome.scores.keys() for question, outcome in same.items()}
+    return {
+        question: replace(
+            outcome,
+            scores={
+                name: score
+                for name, score in outcome.scores.items()
+                if name not in names or name not in known.get(question, ())
+            },
+        )
+        for question, outcome in cell.items()
+    }
 
 
 def values(cell: Cell, field: str, questions: Iterable[str] | None = None) -> Values:
@@ -128,13 +158,13 @@ def _cell(own: Cell, base: Cell | None) -> dict[str, Any]:
         raise ValueError(f"a metric may not be called {min(clash)}")
     result: dict[str, Any] = {}
     counts: dict[str, int] = {"all": len(own)}
-    differences: dict[str, list[float]] = {}
+    differences: dict[str, list[float | None]] = {}
     for name in names:
-        result[name] = rounded(estimate(own, name))
+        result[name] = estimate(own, name).numbers()
         counts[name] = sum(map(len, values(own, name).values()))
         minus = None if base is None else difference(base, own, name)
         if minus is not None:
-            differences[name] = rounded(minus)
+            differences[name] = minus.numbers()
     result["questions"] = counts
     if differences:
         result["differences"] = differences
@@ -143,9 +173,20 @@ def _cell(own: Cell, base: Cell | None) -> dict[str, Any]:
         result[field] = _mean(getattr(outcome, field) for outcome in own.values())
     readings = [outcome.reading for outcome in own.values() if outcome.reading is not None]
     if readings:
-        result["reader"] = {name: _mean(getattr(reading, name) for reading in readings) for name in READING}
+        result["reader"] = _read(readings)
+        if empty := sum(not reading.text.strip() for reading in readings):
+            result["reader"]["empty"] = empty
     stages = _stages(own)
     return {**result, "stages": stages} if stages else result
+
+
+def _read(readings: Sequence[Reading]) -> dict[str, float | None]:
+    """Return the mean tokens and seconds of a reader; tokens are None where its server did not count those of one."""
+    counted = all(reading.counted for reading in readings)
+    return {
+        name: _mean(getattr(reading, name) for reading in readings) if counted or name == "seconds" else None
+        for name in READING
+    }
 
 
 def _stages(own: Cell) -> list[dict[str, Any]]:
@@ -158,11 +199,6 @@ def _stages(own: Cell) -> list[dict[str, Any]]:
                                    for field in ("tokens_in", "tokens_out", "seconds")}  # fmt: skip
         found.append({"name": name, **numbers, "skipped": _mean(skipped) if skipped else None, "questions": len(same)})
     return found
-
-
-def rounded(estimate: stats.Estimate) -> list[float]:
-    """Return mean, low and high to four digits."""
-    return [round(number, 4) for number in (estimate.mean, estimate.low, estimate.high)]
 
 
 def _mean(found: Iterable[float]) -> float:
@@ -182,7 +218,7 @@ def summary(
     :param default: the system that others are compared with, where a task has it; else its first system.
     :param left_out: how many questions of each task were left out, by reason.
     """
-    cells = cells_of(outcomes)
+    cells = without_repeats(cells_of(outcomes))
     result: dict[str, Any] = {"default": default}
     if isinstance(halves, str):
         result["half"] = halves
@@ -227,10 +263,9 @@ def _rows(cells: Cells, default: str) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for (_, row, _), cell in cells.items():
         outcome = next(iter(cell.values()))
-        caveats = ", ".join(_unique(outcome.caveat for outcome in cell.values() if outcome.caveat))
         own = {"system": outcome.system, "reader": outcome.reader, "prompt": outcome.prompt_name}
         known = found.setdefault(row, {**own, "caveat": "", "base": ""})
-        known["caveat"] = known["caveat"] or caveats
+        known["caveat"] = joined([known["caveat"], *(outcome.caveat for outcome in cell.values())])
     for facts in found.values():
         asked = facts["reader"], facts["prompt"]
         same = [row for row, other in found.items() if (other["reader"], other["prompt"]) == asked]
@@ -240,9 +275,9 @@ def _rows(cells: Cells, default: str) -> dict[str, dict[str, str]]:
 
 def _titles(systems: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, str]:
     """Return the titles of the metrics of a task, in the order of the first cell that has each."""
-    names = _unique(name for budgets in systems.values() for cell in budgets.values() for name in cell)
+    names = _unique(name for budgets in systems.values() for cell in budgets.values() for name in scored(cell))
     known = metrics.known()
-    return {name: known[name].title if name in known else name for name in names if name not in OTHERS}
+    return {name: known[name].title if name in known else name for name in names}
 
 
 def _groups(cells: Cells) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
@@ -267,7 +302,7 @@ def _groups(cells: Cells) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
 
 def _means(own: Cell) -> dict[str, Any]:
     names = _unique(name for outcome in own.values() for name in outcome.scores)
-    return {**{name: rounded(estimate(own, name)) for name in names}, "questions": len(own)}
+    return {**{name: estimate(own, name).numbers() for name in names}, "questions": len(own)}
 
 
 def _grid(cells: Cells) -> dict[str, dict[str, list[dict[str, Any]]]]:
@@ -291,6 +326,17 @@ def _grid(cells: Cells) -> dict[str, dict[str, list[dict[str, Any]]]]:
 def in_order(value: str) -> tuple[float, str]:
     """Return the sort key of a label's value: numbers by their size, then words."""
     return bounded_float(value, float("inf"), least=float("-inf")), value
+
+
+def scored(cell: Mapping[str, Any]) -> list[str]:
+    """Return the metrics that a cell of the summary has."""
+    return [name for name in cell if name not in OTHERS]
+
+
+def leading(content: Mapping[str, Any]) -> list[str]:
+    """Return the metrics that stand first in some row of a task: of the evidence, and of answers."""
+    every = [scored(cell) for cells in content["systems"].values() for cell in cells.values()]
+    return _unique(names[0] for names in every if names)
 
 
 def largest(row: Mapping[str, Any]) -> str:

@@ -8,15 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
+from itertools import product
 from typing import Any
 
 from prunus_evals import stats
 from prunus_evals.readers import CAVEATS
 from prunus_evals.report import plots
 from prunus_evals.report.cases import EVIDENCE, Case
-from prunus_evals.report.numbers import largest
+from prunus_evals.report.numbers import largest, leading
 from prunus_evals.report.safe import safe
-from prunus_evals.report.text import headline
+from prunus_evals.report.text import headline, tokens
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _BREAK = re.compile("[:_/#]")  # where the name of a row may go on in the next line
@@ -139,48 +140,58 @@ def _caption(task: str, content: Mapping[str, Any], title: str) -> str:
 
 def _name(row: str, content: Mapping[str, Any]) -> str:
     facts = content["rows"][row]
-    caveat = f' <em class="caveat" title="{safe(CAVEATS.get(facts["caveat"], ""))}">{safe(facts["caveat"])}</em>'
-    return _BREAK.sub(r"\g<0><wbr>", safe(row)) + (caveat if facts["caveat"] else "")
+    caveats = (
+        f' <em class="caveat" title="{safe(CAVEATS.get(caveat, caveat))}">{safe(caveat)}</em>'
+        for caveat in filter(None, facts["caveat"].split(", "))
+    )
+    return _BREAK.sub(r"\g<0><wbr>", safe(row)) + "".join(caveats)
 
 
 def _metric(task: str, content: Mapping[str, Any], metric: str, title: str) -> str:
     """Write a metric by row and budget: the mean, its interval, and how far the base is ahead."""
     budgets = [str(budget) for budget in content["budgets"]]
-    best = {
-        budget: max((cell[metric][0] for cell in _column(content, budget) if metric in cell), default=None)
-        for budget in budgets
-    }
     rows = []
     for row, cells in content["systems"].items():
         if not any(metric in cell for cell in cells.values()):
             continue
-        shown = "".join(f"<td>{_cell(cells.get(budget, {}), metric, best[budget], content)}</td>" for budget in budgets)
+        shown = "".join(f"<td>{_cell(cells.get(budget, {}), metric, content)}</td>" for budget in budgets)
         rows.append(f'<tr><th scope="row">{_name(row, content)}</th>{shown}</tr>\n')
-    bases = ", ".join(dict.fromkeys(facts["base"] for facts in content["rows"].values()))
+    rows_of = content["rows"]
+    bases = ", ".join(dict.fromkeys(rows_of[facts["base"]]["system"] for facts in rows_of.values()))
+    same = " with the same reader" if any(facts["reader"] != "none" for facts in rows_of.values()) else ""
     note = (
-        f"Mean [95 % interval over pages]; Δ: how far {bases} is ahead of the row, over the same questions; bold where "
-        "the interval excludes 0."
+        f"Mean [95 % interval over pages; {stats.NONE_BELOW}]; Δ: how far {bases}{same} is ahead of the row, over the "
+        "same questions; bold where the interval excludes 0."
     )
-    return _wide(_caption(task, content, title), ["", *(f"{budget:,}" for budget in content["budgets"])], rows, note)
+    return _wide(
+        _caption(task, content, title),
+        _budgets(content),
+        rows,
+        note,
+    )
 
 
-def _column(content: Mapping[str, Any], budget: str) -> list[Mapping[str, Any]]:
-    return [cells.get(budget, {}) for cells in content["systems"].values()]
-
-
-def _cell(cell: Mapping[str, Any], metric: str, best: float | None, content: Mapping[str, Any]) -> str:
+def _cell(cell: Mapping[str, Any], metric: str, content: Mapping[str, Any]) -> str:
     if metric not in cell:
         return "–"
-    mean, low, high = cell[metric]
-    shown = f"{mean:.3f}"
-    parts = [f"<b>{shown}</b>" if mean == best else shown, f'<span class="i">[{low:.3f} {high:.3f}]</span>']
+    parts = [f"{cell[metric][0]:.3f}", _ends(cell[metric])]
     minus = cell.get("differences", {}).get(metric)
     if minus:
-        sure = " sure" if minus[1] > 0 or minus[2] < 0 else ""
-        parts.append(f'<span class="i{sure}">Δ {minus[0]:+.3f} [{minus[1]:+.3f} {minus[2]:+.3f}]</span>')
+        sure = " sure" if stats.apart(*minus[1:]) else ""
+        parts.append(f'<span class="i{sure}">Δ {stats.shown(minus, signed=True)}</span>')
     if cell["questions"][metric] != content["questions"]:
         parts.append(f'<span class="i">{cell["questions"][metric]} of {content["questions"]} questions</span>')
     return "".join(parts)
+
+
+def _budgets(content: Mapping[str, Any]) -> list[str]:
+    return ["budget in tokens", *(f"{budget:,}" for budget in content["budgets"])]
+
+
+def _ends(numbers: Sequence[float | None]) -> str:
+    """Write an interval; nothing where there is none."""
+    _, space, ends = stats.shown(numbers).partition(" ")
+    return f'<span class="i">{ends}</span>' if space else ""
 
 
 def _costs(task: str, content: Mapping[str, Any]) -> str:
@@ -191,9 +202,14 @@ def _costs(task: str, content: Mapping[str, Any]) -> str:
         rows.append(f'<tr><th scope="row">{_name(row, content)}</th>{shown}</tr>\n')
     note = (
         "Tokens of evidence · CPU seconds · seconds of wall time a question, preparation of the page included. "
-        "Reader: tokens read + written · seconds."
+        "Reader: tokens read + written, – where its server does not count, · seconds."
     )
-    return _wide(_caption(task, content, "costs"), ["", *(f"{budget:,}" for budget in content["budgets"])], rows, note)
+    return _wide(
+        _caption(task, content, "costs"),
+        _budgets(content),
+        rows,
+        note,
+    )
 
 
 def _cost(cell: Mapping[str, Any]) -> str:
@@ -203,8 +219,8 @@ def _cost(cell: Mapping[str, Any]) -> str:
     if "reader" not in cell:
         return own
     read = cell["reader"]
-    tokens = f"{read['prompt_tokens']:,.0f} + {read['completion_tokens']:,.0f}"
-    return f'{own}<span class="i">reader {tokens} · {read["seconds"]:.2f} s</span>'
+    both = f"{tokens(read['prompt_tokens'])} + {tokens(read['completion_tokens'])}"
+    return f'{own}<span class="i">reader {both} · {read["seconds"]:.2f} s</span>'
 
 
 def _stages(task: str, content: Mapping[str, Any]) -> str:
@@ -226,12 +242,9 @@ def _stages(task: str, content: Mapping[str, Any]) -> str:
 
 
 def _groups(task: str, content: Mapping[str, Any]) -> Iterator[str]:
-    """Write the first metric by the values of each label, at the largest budget."""
-    if not content["metrics"]:
-        return
-    metric, title = next(iter(content["metrics"].items()))
+    """Write the first metric of evidence, and of answers, by the values of each label, at the largest budget."""
     budget = str(max(content["budgets"]))
-    for name, groups in content["groups"].items():
+    for (name, groups), metric in product(content["groups"].items(), leading(content)):
         rows = []
         sizes = [max(cell["questions"] for row in group.values() for cell in row.values()) for group in groups.values()]
         for row in content["systems"]:
@@ -241,7 +254,7 @@ def _groups(task: str, content: Mapping[str, Any]) -> Iterator[str]:
             shown = "".join(f"<td>{_grouped(cell, metric, most)}</td>" for cell, most in zip(cells, sizes, strict=True))
             rows.append(f'<tr><th scope="row">{_name(row, content)}</th>{shown}</tr>\n')
         if rows:
-            caption = _caption(task, content, f"{title}, by {name}, {int(budget):,} tokens")
+            caption = _caption(task, content, f"{content['metrics'][metric]}, by {name}, {int(budget):,} tokens")
             head = [f"{value} ({size} questions)" for value, size in zip(groups, sizes, strict=True)]
             yield _wide(caption, ["", *head], rows, "The other metrics and budgets are in report.json.")
 
@@ -249,9 +262,8 @@ def _groups(task: str, content: Mapping[str, Any]) -> Iterator[str]:
 def _grouped(cell: Mapping[str, Any], metric: str, most: int) -> str:
     if metric not in cell:
         return "–"
-    mean, low, high = cell[metric]
     few = f'<span class="i">{cell["questions"]} questions</span>' if cell["questions"] < most else ""
-    return f'{mean:.3f}<span class="i">[{low:.3f} {high:.3f}]</span>{few}'
+    return f"{cell[metric][0]:.3f}{_ends(cell[metric])}{few}"
 
 
 def _wide(caption: str, head: Sequence[str], rows: Sequence[str], note: str) -> str:

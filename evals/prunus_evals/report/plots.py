@@ -8,7 +8,7 @@ from typing import Any
 
 from prunus.core.text.numbers import bounded_float
 from prunus_evals.report import svg
-from prunus_evals.report.numbers import in_order, largest
+from prunus_evals.report.numbers import in_order, largest, leading
 from prunus_evals.report.text import label
 
 _NUMBER = re.compile(r"(?<![\w.])\d{1,9}(?:\.\d{1,9})?(?![\w.])|(?<=[=_:])\d{1,9}(?!\w)")
@@ -21,11 +21,12 @@ def plots(content: Mapping[str, Any]) -> list[str]:
     metrics = content["metrics"]
     if not metrics:
         return []
-    first = next(iter(metrics))
     found = [curve(content, metric) for metric in metrics] if len(content["budgets"]) > 1 else []
-    found += granularity(content, first)
-    found.append(cost(content, first, "seconds", "seconds per question (wall time, logarithmic)"))
-    return [figure for figure in found if figure] + needles(content, first)
+    for metric in leading(content):
+        found += granularity(content, metric)
+        found.append(cost(content, metric, "seconds", "seconds per question (wall time, logarithmic)"))
+        found += needles(content, metric)
+    return [figure for figure in found if figure]
 
 
 def curve(content: Mapping[str, Any], metric: str) -> str:
@@ -90,6 +91,8 @@ def needles(content: Mapping[str, Any], metric: str) -> list[str]:
     for row, budgets in content["grid"].items():
         budget = largest(budgets)
         places = [place for place in budgets[budget] if metric in place]
+        if not places:
+            continue
         values = {(place["length"], place["depth"]): place[metric] for place in places}
         lengths = sorted({place["length"] for place in places}, key=in_order)
         depths = sorted({place["depth"] for place in places}, key=in_order)

@@ -164,6 +164,8 @@ class _Up:
 
     def __init__(self, values: Sequence[float]) -> None:
         low, high = min(values), max(values)
+        if low == high:  # one height says nothing without its place between none and all
+            low, high = min(0.0, low), max(1.0, high)
         rough = max(high - low, 1e-3) / 5
         power = 10.0 ** math.floor(math.log10(rough))
         step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough)

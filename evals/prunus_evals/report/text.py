@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from prunus_evals.report.numbers import leading
 from prunus_evals.report.safe import readable
+from prunus_evals.stats import NONE_BELOW, shown
 
 
 def label(name: str, rows: Mapping[str, Mapping[str, str]]) -> str:
@@ -28,25 +30,25 @@ def headline(task: str, content: Mapping[str, Any]) -> str:
     return f"{task}, {half_of(content['half'])}: {content['questions']} questions, {content['pages']} pages{left_out}"
 
 
-def interval(numbers: Sequence[float], signed: bool = False) -> str:
-    """Return a mean with its interval."""
-    form = "{:+.3f} [{:+.3f} {:+.3f}]" if signed else "{:.3f} [{:.3f} {:.3f}]"
-    return form.format(*numbers)
-
-
 def table(result: Mapping[str, Any]) -> str:
     """Return a summary as text tables."""
     lines: list[str] = []
     for task, content in result.items():
         if not isinstance(content, dict):
             continue
-        lines += ["", f"{headline(task, content)}; 95 % intervals over pages"]
+        lines += ["", f"{headline(task, content)}; 95 % intervals over pages, {NONE_BELOW}"]
         for metric, title in content["metrics"].items():
             lines += _block(content, title, partial(_score, metric=metric))
-        first = next(iter(content["metrics"]), "")
-        lines += _block(content, f"default minus this system, {content['metrics'].get(first, '')}", _minus)
+        for metric in leading(content):
+            title = f"default minus this system, {content['metrics'][metric]}"
+            lines += _block(content, title, partial(_minus, metric=metric))
         lines += _block(content, "mean tokens used / CPU seconds per question", _used)
-        lines += _block(content, "reader: mean tokens read / written / seconds per question", _read)
+        lines += _block(
+            content,
+            "reader: mean tokens read / written / seconds per question; – where nothing counted",
+            _read,
+        )
+        lines += _block(content, "empty replies", _empty)
     return "\n".join(lines).lstrip("\n")
 
 
@@ -57,19 +59,20 @@ def _block(content: Mapping[str, Any], title: str, show: Callable[[Mapping[str, 
     width = max([28, *(len(name) + 2 for name in names.values())])
     lines = []
     for row, cells in content["systems"].items():
-        shown = [show(cells[str(budget)]) if str(budget) in cells else "-" for budget in budgets]
-        if set(shown) != {"-"}:
-            lines.append(f"{names[row]:{width}}" + "".join(f"{text:>26}" for text in shown))
+        texts = [show(cells[str(budget)]) if str(budget) in cells else "-" for budget in budgets]
+        if set(texts) != {"-"}:
+            lines.append(f"{names[row]:{width}}" + "".join(f"{text:>26}" for text in texts))
     head = f"{'':{width}}" + "".join(f"{budget:>26}" for budget in budgets)
     return ["", title, head, *lines] if lines else []
 
 
 def _score(cell: Mapping[str, Any], metric: str) -> str:
-    return interval(cell[metric]) if metric in cell else "-"
+    return shown(cell[metric]) if metric in cell else "-"
 
 
-def _minus(cell: Mapping[str, Any]) -> str:
-    return interval(cell["default_minus_this"], signed=True) if "default_minus_this" in cell else "-"
+def _minus(cell: Mapping[str, Any], metric: str) -> str:
+    numbers = cell.get("differences", {}).get(metric)
+    return shown(numbers, signed=True) if numbers else "-"
 
 
 def _used(cell: Mapping[str, Any]) -> str:
@@ -79,7 +82,18 @@ def _used(cell: Mapping[str, Any]) -> str:
 def _read(cell: Mapping[str, Any]) -> str:
     if "reader" not in cell:
         return "-"
-    return "{prompt_tokens:.0f} / {completion_tokens:.0f} / {seconds:.2f}".format(**cell["reader"])
+    read = cell["reader"]
+    return f"{tokens(read['prompt_tokens'])} / {tokens(read['completion_tokens'])} / {read['seconds']:.2f}"
+
+
+def _empty(cell: Mapping[str, Any]) -> str:
+    read = cell.get("reader", {})
+    return f"{read['empty']} of {cell['questions']['all']}" if "empty" in read else "-"
+
+
+def tokens(number: float | None) -> str:
+    """Return a number of tokens; ``–`` where nobody counted them."""
+    return "–" if number is None else f"{number:,.0f}"
 
 
 def json_line(result: Mapping[str, object]) -> str:

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from prunus_evals import data, harness, metrics, readers, stats, tasks
@@ -28,8 +27,9 @@ from prunus_evals.split import Wanted
 COSTS = ("tokens", "cpu_seconds", "seconds")
 INTERVALS = (
     "Brackets: 95 % interval, bootstrap over pages. + and - mark what is ahead of the first row, or behind it, beyond "
-    "the interval of their paired difference."
+    f"the interval of their paired difference. Fewer than {stats.FEWEST} pages give neither."
 )
+NO_INTERVALS = f"No intervals and no marks: they need {stats.FEWEST} pages."
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +58,15 @@ class Choice:
 class Number:
     """A number of a table, with its 95 % interval where it was measured here.
 
-    :param against: this number minus that of the first row, over the same questions: mean, low and high.
+    :param against: this number minus that of the first row, over the questions of both: mean, low and high.
+    :param unpaired: questions that only one of the two rows has, so that ``against`` leaves them out.
     """
 
     value: float
     low: float | None = None
     high: float | None = None
     against: tuple[float, float, float] | None = None
+    unpaired: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,8 @@ class Study:
         """Return which choice a study cannot do without; '' where nothing is lacking."""
         if self.reader and not choice.readers:
             return "it measures answers: name a language model with --reader"
+        if not choice.stand_ins and not self.paper_tasks and self.stand_ins:
+            return "the data of the paper is not published: take --stand-ins"
         return "; ".join(
             f"it needs --set {name}=, {self.options[name]}" for name in self.needs if name not in choice.options
         )
@@ -161,7 +165,7 @@ def named(name: str) -> Study:
     :raises UnknownName: there is no such study.
     """
     if name not in known():
-        raise UnknownName(f"unknown study {name}; the studies are: {', '.join(known())}")
+        raise UnknownName.among("study", name, known())
     return known()[name]
 
 
@@ -185,7 +189,7 @@ def run(
     if lacking:
         raise EvalError(f"{study.name} cannot run: {lacking[0]}")
     if study.run is not None:
-        return list(study.run(study, choice, folder, progress))
+        return [explained(table) for table in study.run(study, choice, folder, progress)]
     if study.plans is None or study.tables is None:
         raise EvalError(f"{study.name} has no plans")
     found: dict[str, Sequence[Outcome]] = {}
@@ -195,7 +199,7 @@ def run(
             progress(f"{study.name}, {name}, {state.task}: {state.pages} pages, {state.outcomes} outcomes")
 
         found[name] = harness.run(plan, folder, tell, add=True)
-    return list(study.tables(study, choice, found))
+    return [explained(table) for table in study.tables(study, choice, found)]
 
 
 def plan(study: Study, choice: Choice, systems: Sequence[str], budgets: Sequence[int], **rest: Any) -> Plan:
@@ -231,51 +235,69 @@ def mean(
     :param scale: 100 for tables in percent.
     :param wanted: fields of :class:`.records.Outcome`, as ``task="nq", budget=512``.
     """
+    own = _having(outcomes, wanted)
     known_metric = metrics.known().get(metric)
     if known_metric is not None and known_metric.combine is not None:
         counts: dict[str, list[Sequence[float]]] = {}
-        for outcome in _having(outcomes, wanted):
+        for outcome in own.values():
             if metric in outcome.counts:
                 counts.setdefault(outcome.page, []).append(outcome.counts[metric])
-        if not counts:
-            return None
-        whole = stats.combined(counts, known_metric.combine)
-        return Number(scale * whole.mean, scale * whole.low, scale * whole.high)
-    values = _values(outcomes, metric, scale, wanted)
-    others = _values(outcomes, metric, scale, base) if base is not None and base != wanted else {}
-    return number(values, others)
-
-
-def number(values: Mapping[str, Sequence[float]], others: Mapping[str, Sequence[float]] | None = None) -> Number | None:
-    """Return the mean of values by page; None without values, and without an interval for a single page.
-
-    :param others: those of the row that it is compared with, of the same questions.
-    """
-    if not values:
-        return None
-    if len(values) == 1:  # nothing to draw from
-        return Number(fmean(next(iter(values.values()))))
-    estimate = stats.mean(values)
-    found = Number(estimate.mean, estimate.low, estimate.high)
-    if not others:
+        return times(_number(stats.combined(counts, known_metric.combine)), scale) if counts else None
+    values = _values(own, metric)
+    found = times(number(by_page(values.values())), scale)
+    if found is None or base is None or base == wanted:
         return found
-    difference = stats.difference(values, others)
-    return replace(found, against=(difference.mean, difference.low, difference.high))
+    others = _values(_having(outcomes, base), metric)
+    pairs = [(page, value - others[key][1]) for key, (page, value) in values.items() if key in others]
+    minus = times(number(by_page(pairs)), scale)
+    against = None if minus is None or minus.low is None or minus.high is None else (minus.value, minus.low, minus.high)
+    return replace(found, against=against, unpaired=len(values.keys() ^ others.keys()) if others else 0)
 
 
-def _values(
-    outcomes: Sequence[Outcome], metric: str, scale: float, wanted: Mapping[str, object]
-) -> dict[str, list[float]]:
-    values: dict[str, list[float]] = {}
-    for outcome in _having(outcomes, wanted):
+def number(values: Mapping[str, Sequence[float]]) -> Number | None:
+    """Return the mean of values by page, with its interval; None without values."""
+    return _number(stats.mean(values)) if values else None
+
+
+def by_page(values: Iterable[tuple[str, float]]) -> dict[str, list[float]]:
+    """Return values, each with its page, by page."""
+    found: dict[str, list[float]] = {}
+    for page, value in values:
+        found.setdefault(page, []).append(float(value))
+    return found
+
+
+def _number(estimate: stats.Estimate) -> Number:
+    return Number(estimate.mean, estimate.low, estimate.high)
+
+
+def times(found: Number | None, by: float) -> Number | None:
+    """Return a number and its interval in another unit, as percent."""
+    if found is None:
+        return None
+    low, high = (None if end is None else by * end for end in (found.low, found.high))
+    return Number(by * found.value, low, high)
+
+
+Key = tuple[str, str]
+"""A task and a question: what two rows are paired by."""
+
+
+def _values(own: Mapping[Key, Outcome], metric: str) -> dict[Key, tuple[str, float]]:
+    """Return the page and the value of each question that has one."""
+    found = {}
+    for key, outcome in own.items():
         value = outcome.scores.get(metric) if metric not in COSTS else getattr(outcome, metric)
         if value is not None:
-            values.setdefault(outcome.page, []).append(scale * float(value))
-    return values
+            found[key] = outcome.page, float(value)
+    return found
 
 
-def _having(outcomes: Sequence[Outcome], wanted: Mapping[str, object]) -> Iterator[Outcome]:
-    return (o for o in outcomes if all(getattr(o, name) == value for name, value in wanted.items()))
+def _having(outcomes: Sequence[Outcome], wanted: Mapping[str, object]) -> dict[Key, Outcome]:
+    """Return the outcomes whose fields have these values; a question that was measured twice counts as it was last."""
+    return {
+        (o.task, o.question): o for o in outcomes if all(getattr(o, name) == value for name, value in wanted.items())
+    }
 
 
 def grid(
@@ -287,21 +309,19 @@ def grid(
 ) -> tuple[Row, ...]:
     """Return the rows of a table of means.
 
-    :param compare: compare each row with the first, question by question.
-
     :param rows: labels, and the fields of the outcomes of each row, as ``("BM25", {"system": "chunks_bm25"})``.
     :param columns: titles, and ``metric`` with the fields of the outcomes of each column, as ``("NQ EM", {"metric":
         "em_share", "task": "nq"})``. Metrics are no titles: several columns may show one.
+    :param compare: compare each row with the first, question by question.
     """
-    found: list[Row] = []
-    for label, fields in rows:
-        numbers = []
-        for _, column in columns:
-            rest = {name: value for name, value in column.items() if name != "metric"}
-            base = {**rows[0][1], **rest} if compare else None
-            numbers.append(mean(outcomes, str(column["metric"]), base, scale, **{**fields, **rest}))
-        found.append(Row(label, tuple(numbers)))
-    return tuple(found)
+    found: list[list[Number | None]] = [[] for _ in rows]
+    for _, column in columns:
+        rest = {name: value for name, value in column.items() if name != "metric"}
+        own = [o for o in outcomes if all(getattr(o, name) == value for name, value in rest.items())]
+        base = rows[0][1] if compare else None
+        for (_, fields), numbers in zip(rows, found, strict=True):
+            numbers.append(mean(own, str(column["metric"]), base, scale, **fields))
+    return tuple(Row(label, tuple(numbers)) for (label, _), numbers in zip(rows, found, strict=True))
 
 
 def notes(study: Study, choice: Choice, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
@@ -321,6 +341,18 @@ def notes(study: Study, choice: Choice, outcomes: Sequence[Outcome]) -> tuple[st
     lines += [f"{name} works with a model: {said}." for name, said in behind.items() if name not in used]
     lines.append(INTERVALS)
     return tuple(lines)
+
+
+def explained(table: Table) -> Table:
+    """Return a table that says why it has no intervals, and how many questions its paired differences leave out."""
+    numbers = [number for row in table.rows for number in row.numbers if number]
+    said = table.notes
+    if not any(number.low is not None for number in numbers):
+        said = tuple(NO_INTERVALS if line == INTERVALS else line for line in said)
+    left_out = max((number.unpaired for number in numbers), default=0)
+    if left_out:
+        said += (f"Up to {left_out} questions of a number stand in one row alone: its paired difference lacks them.",)
+    return replace(table, notes=said)
 
 
 def missing(study: Study, choice: Choice) -> list[str]:
@@ -373,11 +405,5 @@ def cell(number: Number | None, digits: int = 3) -> str:
     """Return a number with its interval, and how it differs from the first row; ``-`` for none."""
     if number is None:
         return "-"
-    shown = f"{number.value:.{digits}f}"
-    if number.low is None or number.high is None:
-        return shown
-    mark = ""
-    if number.against is not None:
-        _, low, high = number.against
-        mark = " +" if low > 0 else " -" if high < 0 else ""
-    return f"{shown} [{number.low:.{digits}f} {number.high:.{digits}f}]{mark}"
+    mark = stats.apart(*number.against[1:]) if number.against else 0
+    return stats.shown((number.value, number.low, number.high), digits) + ("", " +", " -")[mark]

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from prunus_evals.harness import NO_READER, Plan
 from prunus_evals.records import Outcome
 from prunus_evals.studies import Choice, Study, Table, grid, notes, plan
-from prunus_evals.studies.htmlrag import STAND_IN_TASKS, TASKS, Line, here, measures, sets
+from prunus_evals.studies.htmlrag import HTML_STAND_INS, TASKS, Line, here, measures, sets
 
 BUDGETS = (512, 1024, 2048, 4096)
 LINES = (
@@ -30,7 +30,7 @@ GOLD = ("whole gold table or element", "gold_whole")
 
 def _plans(study: Study, choice: Choice) -> dict[str, Plan]:
     names = tuple(line.system for line in here(LINES)[0])
-    return {"conversion": plan(study, choice, names, BUDGETS, metrics=(*measures(choice), GOLD[1]))}
+    return {"conversion": plan(study, choice, names, BUDGETS, metrics=(*measures(study, choice), GOLD[1]))}
 
 
 def _tables(study: Study, choice: Choice, found: Mapping[str, Sequence[Outcome]]) -> list[Table]:
@@ -41,7 +41,7 @@ def _tables(study: Study, choice: Choice, found: Mapping[str, Sequence[Outcome]]
     budgets = sorted({outcome.budget for outcome in outcomes})
     tables = []
     for reader in choice.readers or (NO_READER,):
-        for s in sets(choice):
+        for s in sets(study, choice):
             gold = (GOLD,) if any(GOLD[1] in o.scores for o in outcomes if o.task == s.task) else ()
             for head, metric in (*s.measured(reader), *gold):
                 fields = {"task": s.task, "metric": metric, "reader": reader}
@@ -61,6 +61,6 @@ STUDIES = (
         tables=_tables,
         answers=True,
         paper_tasks=TASKS,
-        stand_ins=STAND_IN_TASKS,
+        stand_ins=HTML_STAND_INS,
     ),
 )

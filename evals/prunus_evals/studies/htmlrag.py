@@ -15,7 +15,7 @@ from prunus_evals import harness, systems
 from prunus_evals.errors import EvalError
 from prunus_evals.harness import Plan
 from prunus_evals.records import Outcome
-from prunus_evals.studies import Choice, Number, Row, Study, Table, grid, mean, notes, plan
+from prunus_evals.studies import Choice, Row, Study, Table, grid, mean, notes, plan
 from prunus_evals.studies import _htmlrag_published as published
 
 SHORT, LONG, COARSE = 4096, 131_072, 8192
@@ -36,11 +36,13 @@ class Set:
     """A set of questions in the frame of the paper.
 
     :param answer: what a reader's answers are scored by: titles and metrics.
+    :param html: whether its documents are pages of HTML; else they are paragraphs of plain text.
     """
 
     title: str
     task: str
     answer: tuple[tuple[str, str], ...]
+    html: bool = True
 
     def measured(self, reader: str) -> tuple[tuple[str, str], ...]:
         """Return titles and metrics: those of answers, or, without a reader, those of the evidence."""
@@ -61,10 +63,12 @@ STAND_INS = (
     Set("table_qa", "table_qa", (HIT, EM)),
     Set("nq", "nq", (HIT, EM)),
     Set("websrc", "websrc", (EM,)),
-    Set("hotpot", "hotpot:answer", (EM,)),
-    Set("musique", "musique", (EM,)),
+    Set("hotpot", "hotpot:answer", (EM,), html=False),
+    Set("musique", "musique", (EM,), html=False),
 )
 TASKS, STAND_IN_TASKS = tuple(s.task for s in SETS), tuple(s.task for s in STAND_INS)
+HTML_STAND_INS = tuple(s.task for s in STAND_INS if s.html)
+"""Of the tables about HTML itself. Tables 1 and 7 compare answers, also to questions over several documents."""
 EMBEDDER = {"embedder": "embedder of the block tree and its chunks; static by default"}
 BASELINES = {
     "bge": "embedder of the baseline BGE, as minilm or sentence_transformers:FOLDER",
@@ -86,9 +90,16 @@ class Line:
     why: str = ""
 
 
-def sets(choice: Choice) -> tuple[Set, ...]:
-    """Return the sets of a choice."""
-    return STAND_INS if choice.stand_ins else SETS
+def sets(study: Study, choice: Choice) -> tuple[Set, ...]:
+    """Return the sets of a study."""
+    return tuple(s for s in (STAND_INS if choice.stand_ins else SETS) if s.task in study.tasks(choice))
+
+
+def said(study: Study, choice: Choice, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
+    """Return what a table says of itself, and which of its sets hold no HTML."""
+    plain = " and ".join(s.task for s in sets(study, choice) if not s.html)
+    line = f"{plain} hold paragraphs of plain text, no HTML: there, rows of HTML show what bare paragraphs give."
+    return (*notes(study, choice, outcomes), *((line,) if plain else ()))
 
 
 def ours(choice: Choice, words: int = 256, options: str = "") -> Line:
@@ -175,10 +186,10 @@ def here(lines: Sequence[Line]) -> tuple[list[Line], tuple[str, ...]]:
     return found, (f"Not run: {'; '.join(gone)}.",) if gone else ()
 
 
-def measures(choice: Choice) -> tuple[str, ...]:
-    """Return the metrics of all sets of a choice."""
+def measures(study: Study, choice: Choice) -> tuple[str, ...]:
+    """Return the metrics of all sets of a study."""
     readers = choice.readers or (harness.NO_READER,)
-    return tuple(dict.fromkeys(name for s in sets(choice) for r in readers for _, name in s.measured(r)))
+    return tuple(dict.fromkeys(name for s in sets(study, choice) for r in readers for _, name in s.measured(r)))
 
 
 def planned(study: Study, choice: Choice, lines: Sequence[Line], budgets: Sequence[int]) -> Plan:
@@ -190,7 +201,7 @@ def planned(study: Study, choice: Choice, lines: Sequence[Line], budgets: Sequen
     if not usable:
         raise EvalError(f"{study.name}: {gone[0]}")
     names = dict.fromkeys(line.system for line in usable)
-    return plan(study, choice, tuple(names), budgets, metrics=measures(choice))
+    return plan(study, choice, tuple(names), budgets, metrics=measures(study, choice))
 
 
 def framed(
@@ -210,29 +221,29 @@ def framed(
     rows = [(line.label, {"system": line.system}) for line in usable]
     budgets = sorted({outcome.budget for outcome in outcomes})
     tables: list[Table] = []
-    said = (*notes(study, choice, outcomes), *gone)
+    told = (*said(study, choice, outcomes), *gone)
     for reader in choice.readers or (harness.NO_READER,):
         name = title if reader == harness.NO_READER else f"{title}, answered by {reader}"
         if len(budgets) == 1:
             columns = [
                 (f"{s.title} {head}", {"task": s.task, "metric": metric, "budget": budgets[0], "reader": reader})
-                for s in sets(choice)
+                for s in sets(study, choice)
                 for head, metric in s.measured(reader)
             ]
             heads = tuple(head for head, _ in columns)
             found = grid(outcomes, rows, columns, scale=100)
             together = cited is not None and heads == tuple(cited[0])
             beside = published.rows(dict(cited[1]), cited[2]) if cited and together else []
-            tables.append(Table(f"{name}, {budgets[0]:,} tokens", heads, (*found, *beside), said, digits=2))
+            tables.append(Table(f"{name}, {budgets[0]:,} tokens", heads, (*found, *beside), told, digits=2))
             continue
-        for s in sets(choice):
+        for s in sets(study, choice):
             for head, metric in s.measured(reader):
                 columns = [
                     (f"{b:,}", {"task": s.task, "metric": metric, "budget": b, "reader": reader}) for b in budgets
                 ]
                 found = grid(outcomes, rows, columns, scale=100)
                 heads = tuple(head for head, _ in columns)
-                tables.append(Table(f"{name}: {s.title}, {head} in percent, by budget", heads, found, said, digits=1))
+                tables.append(Table(f"{name}: {s.title}, {head} in percent, by budget", heads, found, told, digits=1))
     if cited is not None and not any(row.cited for table in tables for row in table.rows):
         tables.append(published.table(f"HtmlRAG's {cited[2]}", cited[0], dict(cited[1]), cited[2]))
     return tables
@@ -328,10 +339,10 @@ def _tables_5(study: Study, choice: Choice, found: Mapping[str, Sequence[Outcome
             (f"{line.label}, {size // 1024}k", {"system": line.system, "budget": size, "metric": EVIDENCE_EM[1]})
             for line in usable
         ]
-    rows = [(s.title, {"task": s.task}) for s in sets(choice) if s.measured(harness.NO_READER)]
+    rows = [(s.title, {"task": s.task}) for s in sets(study, choice) if s.measured(harness.NO_READER)]
     numbers = grid(every, rows, columns, scale=100, compare=False)
-    said = (*notes(study, choice, every), *dict.fromkeys(gone))
-    tables = [Table("Loss of information: EM of the evidence", tuple(c for c, _ in columns), numbers, said, digits=2)]
+    told = (*said(study, choice, every), *dict.fromkeys(gone))
+    tables = [Table("Loss of information: EM of the evidence", tuple(c for c, _ in columns), numbers, told, digits=2)]
     tables.append(published.table("HtmlRAG's Table 5", published.TABLE_5_COLUMNS, published.TABLE_5, "Table 5"))
     if "by budget" in found:
         tables += framed(study, choice, found["by budget"], "Loss of information", by_budget(choice))
@@ -373,6 +384,7 @@ def granular(choice: Choice, stage: str, words: int) -> Line:
     return Line(stage, f"{systems.DEFAULT}@words={words}")
 
 
+RED = "The paper draws its best chunks as a red line. Every row of chunks here is such a line; none is marked as best."
 STAGES = ("Prunus, the default", "Prune-Embed", "Prune-Gen")
 
 
@@ -387,11 +399,12 @@ def _plans_figure(study: Study, choice: Choice) -> dict[str, Plan]:
 def _tables_figure(study: Study, choice: Choice, found: Mapping[str, Sequence[Outcome]]) -> list[Table]:
     outcomes = found["granularity"]
     _, gone = here(_lines_figure(choice))
+    told = (*said(study, choice, outcomes), *gone, RED)
     budgets = sorted({outcome.budget for outcome in outcomes})
     red, _ = here(chunks(choice))
     tables = []
     for reader in choice.readers or (harness.NO_READER,):
-        for s in sets(choice):
+        for s in sets(study, choice):
             for head, metric in s.measured(reader):
                 for budget in budgets:
                     fields = {"task": s.task, "budget": budget, "reader": reader}
@@ -400,27 +413,20 @@ def _tables_figure(study: Study, choice: Choice, found: Mapping[str, Sequence[Ou
                         usable, _ = here([granular(choice, stage, words) for words in WORDS])
                         cells = [mean(outcomes, metric, None, 100, system=line.system, **fields) for line in usable]
                         rows += [Row(stage, tuple(cells))] if cells else []
-                    lines = {
-                        line.label: mean(outcomes, metric, None, 100, system=line.system, **fields) for line in red
-                    }
-                    measured = [label for label, number in lines.items() if number is not None]
-                    if measured:
-                        best = max(measured, key=lambda label: _value(lines[label]))
-                        rows.append(Row(f"best chunks, {best} (the red line)", (lines[best],) * len(WORDS)))
+                    for line in red:
+                        number = mean(outcomes, metric, None, 100, system=line.system, **fields)
+                        rows += [Row(f"chunks, {line.label}", (number,) * len(WORDS))] if number else []
                     title = f"Granularity: {s.title}, {head} in percent, {budget:,} tokens"
                     title += f", answered by {reader}" if reader != harness.NO_READER else ""
                     heads = tuple(f"{words} words" for words in WORDS)
-                    tables.append(Table(title, heads, tuple(rows), (*notes(study, choice, outcomes), *gone), digits=1))
+                    tables.append(Table(title, heads, tuple(rows), told, digits=1))
     return tables
 
 
-def _value(number: Number | None) -> float:
-    return number.value if number else -1.0
-
-
 def _study(name: str, title: str, plans: Plans, tables: Tables, **rest: Any) -> Study:
-    """Return a study over the sets of the paper, or their stand-ins."""
-    return Study(name, title, paper_tasks=TASKS, stand_ins=STAND_IN_TASKS, plans=plans, tables=tables, **rest)
+    """Return a study over the sets of the paper, or over pages of HTML that stand in for them."""
+    fields = {"stand_ins": HTML_STAND_INS, **rest}
+    return Study(name, title, paper_tasks=TASKS, plans=plans, tables=tables, **fields)
 
 
 BOTH = EMBEDDER | BASELINES | PRUNER
@@ -428,7 +434,15 @@ SHORT_OPTIONS = BOTH | REFINERS
 SIZED = EMBEDDER | {name: f"a trained pruner: {title}" for name, title in SIZES.items()}
 
 STUDIES = (
-    _study("htmlrag:1", "Table 1: answers at 4K tokens", _plans_1, _tables_1, reader=True, options=SHORT_OPTIONS),
+    _study(
+        "htmlrag:1",
+        "Table 1: answers at 4K tokens",
+        _plans_1,
+        _tables_1,
+        stand_ins=STAND_IN_TASKS,
+        reader=True,
+        options=SHORT_OPTIONS,
+    ),
     _study("htmlrag:2", "Table 2: answers at 128K tokens", _plans_2, _tables_2, reader=True),
     _study("htmlrag:3", "Table 3: what each part adds", _plans_3, _tables_3, answers=True, options=BOTH),
     _study("htmlrag:5", "Table 5: loss of information", _plans_5, _tables_5, options=SHORT_OPTIONS),
@@ -438,6 +452,7 @@ STUDIES = (
         "Table 7: two sizes of the pruner",
         _plans_7,
         _tables_7,
+        stand_ins=STAND_IN_TASKS,
         answers=True,
         options=SIZED,
         needs=tuple(SIZES),

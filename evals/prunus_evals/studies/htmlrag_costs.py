@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, files
 from itertools import islice
 from pathlib import Path
 
-from prunus_evals import harness, systems, tasks
+from prunus_evals import harness, provenance, systems, tasks
 from prunus_evals.errors import EvalError
 from prunus_evals.harness import Plan
-from prunus_evals.records import Document, Outcome, Question
+from prunus_evals.records import Document, Outcome, Question, Stage
 from prunus_evals.store import Store
-from prunus_evals.studies import Choice, Number, Row, Study, Table, notes, number
+from prunus_evals.studies import Choice, Number, Row, Study, Table, by_page, notes, number
 from prunus_evals.studies import _htmlrag_published as published
 from prunus_evals.studies.htmlrag import (
     BOTH,
     COARSE,
+    HTML_STAND_INS,
     SHORT,
-    STAND_IN_TASKS,
     TASKS,
     Line,
     both,
@@ -65,10 +66,13 @@ def collections(task: str, choice: Choice, pages: int = PAGES) -> list[Question]
 def asked(
     study: Study, choice: Choice, folder: Path | None, lines: Sequence[Line], budget: int, tell: Callable[[str], None]
 ) -> list[Outcome]:
-    """Return the outcomes of lines, with their stages, for questions with twenty pages each."""
+    """Return the outcomes of lines, with their stages, for questions with twenty pages each.
+
+    :raises EvalError: the half has fewer pages, or the folder cannot be written.
+    """
     names = tuple(f"{line.system}@costs=yes" for line in here(lines)[0])
     plan = Plan(
-        tasks=study.tasks(choice)[:1],
+        tasks=study.tasks(choice),
         systems=names,
         half=choice.half,
         limit=choice.limit,
@@ -78,12 +82,18 @@ def asked(
     )
     if not choice.stand_ins:
         return harness.run(plan, folder, add=True)
+    (task,) = plan.tasks
+    halves = {task: plan.half or tasks.about(task).half}
+    noted = {**asdict(plan), "pages": f"{PAGES} pages of {task} for each question"}
     engines = harness.engines_of(plan)
     found: list[Outcome] = []
-    with closing(Store(folder)) as store:
-        for done, question in enumerate(collections(plan.tasks[0], choice), 1):
-            found += harness.run_page([question], engines, plan.budgets, plan, store)
-            tell(f"{study.name}, {budget} tokens: {done} questions with {PAGES} pages each")
+    with closing(Store(folder)) as store, provenance.noted(store, noted, halves, add=True):
+        try:
+            for done, question in enumerate(collections(task, choice), 1):
+                found += harness.run_page([question], engines, plan.budgets, plan, store)
+                tell(f"{study.name}, {budget} tokens: {done} questions with {PAGES} pages each")
+        except sqlite3.Error as error:
+            raise EvalError(f"{folder} cannot be written: {error}; what was measured before is kept") from error
     return found
 
 
@@ -99,9 +109,8 @@ def _lines(choice: Choice) -> dict[int, list[Line]]:
 def _said(study: Study, choice: Choice, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
     gone = [note for lines in _lines(choice).values() for note in here(lines)[1]]
     pages = f"Each question has {PAGES} pages of its own." if choice.stand_ins else "Each question has up to 20 pages."
-    own = replace(study, paper_tasks=study.paper_tasks[:1], stand_ins=study.stand_ins[:1])
     seconds = "Wall seconds on one core of a shared machine; the first question also loads the models."
-    return (*notes(own, choice, outcomes), pages, seconds, *dict.fromkeys(gone))
+    return (*notes(study, choice, outcomes), pages, seconds, *dict.fromkeys(gone))
 
 
 def _run_stages(study: Study, choice: Choice, folder: Path | None, progress: Callable[[str], None]) -> list[Table]:
@@ -122,21 +131,18 @@ def _run_stages(study: Study, choice: Choice, folder: Path | None, progress: Cal
 
 
 def _stage_rows(label: str, outcomes: Sequence[Outcome]) -> list[Row]:
+    """Return a row for each stage by its name: its means over the questions that went through it."""
     found = []
-    for place, stage in enumerate(outcomes[0].stages if outcomes else ()):
-        same = [(o.page, o.stages[place]) for o in outcomes if len(o.stages) > place]
+    for name in dict.fromkeys(stage.name for outcome in outcomes for stage in outcome.stages):
+        same = [(outcome.page, stage) for outcome in outcomes for stage in outcome.stages if stage.name == name]
         cells = [_of(same, field) for field in ("tokens_in", "tokens_out", "seconds", "skipped")]
-        found.append(Row(f"{label}: {stage.name}", tuple(cells)))
+        found.append(Row(f"{label}: {name}", tuple(cells)))
     return found
 
 
-def _of(stages: Sequence[tuple[str, object]], field: str) -> Number | None:
-    values: dict[str, list[float]] = {}
-    for page, stage in stages:
-        value = getattr(stage, field)
-        if value is not None:
-            values.setdefault(page, []).append(float(value))
-    return number(values)
+def _of(stages: Sequence[tuple[str, Stage]], field: str) -> Number | None:
+    values = ((page, getattr(stage, field)) for page, stage in stages)
+    return number(by_page((page, value) for page, value in values if value is not None))
 
 
 def weights(name: str) -> tuple[float | None, float | None]:
@@ -179,49 +185,53 @@ def _run_4(study: Study, choice: Choice, folder: Path | None, progress: Callable
     for line in here(lines)[0]:
         own = [outcome for outcome in outcomes if outcome.system.startswith(f"{line.system}@costs")]
         if line.label == "HtmlRAG":
-            last = [replace(o, stages=tuple(s for s in o.stages if s.name == "second stage")) for o in own]
-            rows.append(_cost_row("Prune-Gen", last, choice.options["pruner"]))
+            rows.append(_cost_row("Prune-Gen", own, choice.options["pruner"], only="second stage"))
         else:
             model = line.system.rpartition(":")[2] if line.system.startswith("chunks:") else "static"
             if line.label.startswith("Prune-Embed"):
                 model = choice.options.get("embedder", "static")
             rows.append(_cost_row(line.label, own, model))
-    for reader in choice.readers:
-        own = [o for o in outcomes if o.reader == reader and o.system == f"{systems.DEFAULT}@costs=yes" and o.reading]
-        found = {
-            name: _mean([(o.page, float(getattr(o.reading, name))) for o in own])
-            for name in ("prompt_tokens", "completion_tokens", "seconds")
-        }
-        latency = found["seconds"]
-        cells = (None, None, found["prompt_tokens"], found["completion_tokens"], latency and _times(latency, 1000))
-        rows.append(Row(f"LLM chat: {reader}", cells))
+    rows += [_chat_row(reader, outcomes) for reader in choice.readers]
     said = (*_said(study, choice, outcomes), "Latency is that of a question: all its pages are cleaned and scored.")
+    if any(outcome.reading and not outcome.reading.counted for outcome in outcomes):
+        said += ("Tokens of a language model are empty where its server does not count them.",)
     table = Table("Cost of pruning, 20 pages", published.TABLE_4_COLUMNS, tuple(rows), said, digits=2)
     if study.tasks(choice) == study.paper_tasks:
         return [replace(table, rows=(*rows, *published.rows(published.TABLE_4, "Table 4")))]
     return [table, published.table("HtmlRAG's Table 4", published.TABLE_4_COLUMNS, published.TABLE_4, "Table 4")]
 
 
-def _cost_row(label: str, outcomes: Sequence[Outcome], model: str) -> Row:
-    """Return a row of Table 4: what the stages of a system read, hand on, and take."""
-    parameters, storage = weights(model)
-    read = _mean([(o.page, float(o.stages[min(1, len(o.stages) - 1)].tokens_in)) for o in outcomes if o.stages])
-    handed = _mean([(o.page, float(o.stages[-1].tokens_out)) for o in outcomes if o.stages])
-    seconds = _mean([(o.page, 1000 * sum(stage.seconds for stage in o.stages)) for o in outcomes if o.stages])
-    known = [None if value is None else Number(value) for value in (parameters, storage)]
+READS, WRITES = ("cut into blocks", "index"), ("choose and write", "rank and pack")
+"""The stages that read all cleaned pages, and those that write the evidence: of Prunus, and of chunks."""
+
+
+def _cost_row(label: str, outcomes: Sequence[Outcome], model: str, only: str = "") -> Row:
+    """Return a row of Table 4: what the stages of a system read, hand on, and take.
+
+    :param only: the stage that counts; '' for all.
+    """
+    own = [(o.page, [stage for stage in o.stages if only in ("", stage.name)]) for o in outcomes if o.stages]
+    stages = [(page, stage) for page, kept in own for stage in kept]
+    read = number(
+        by_page((page, stage.tokens_in) for page, stage in stages if stage.name in ((only,) if only else READS))
+    )
+    handed = number(
+        by_page((page, stage.tokens_out) for page, stage in stages if stage.name in ((only,) if only else WRITES))
+    )
+    seconds = number(by_page((page, 1000 * sum(stage.seconds for stage in kept)) for page, kept in own))
+    known = [None if value is None else Number(value) for value in weights(model)]
     return Row(f"{label} ({model})", (*known, read, handed, seconds))
 
 
-def _mean(pairs: Sequence[tuple[str, float]]) -> Number | None:
-    values: dict[str, list[float]] = {}
-    for page, value in pairs:
-        values.setdefault(page, []).append(value)
-    return number(values)
-
-
-def _times(one: Number, by: float) -> Number:
-    low, high = (None if end is None else end * by for end in (one.low, one.high))
-    return Number(one.value * by, low, high)
+def _chat_row(reader: str, outcomes: Sequence[Outcome]) -> Row:
+    """Return the row of a reader: what it read and wrote of the evidence of the default, and took."""
+    system = f"{systems.DEFAULT}@costs=yes"
+    own = [(o.page, o.reading) for o in outcomes if o.reader == reader and o.system == system and o.reading]
+    counted = own if all(reading.counted for _, reading in own) else []
+    read = number(by_page((page, reading.prompt_tokens) for page, reading in counted))
+    written = number(by_page((page, reading.completion_tokens) for page, reading in counted))
+    seconds = number(by_page((page, 1000 * reading.seconds) for page, reading in own))
+    return Row(f"LLM chat: {reader}", (None, None, read, written, seconds))
 
 
 # tokens by cleaning method
@@ -273,7 +283,7 @@ STUDIES: tuple[Study, ...] = (
         "htmlrag:4",
         "Table 4: cost of pruning, 20 pages a question",
         paper_tasks=TASKS[-1:],
-        stand_ins=STAND_IN_TASKS[:1],
+        stand_ins=HTML_STAND_INS[:1],
         run=_run_4,
         answers=True,
         options=BOTH,
@@ -281,8 +291,8 @@ STUDIES: tuple[Study, ...] = (
     Study(
         "htmlrag:tokens",
         "Tokens and seconds by stage, 20 pages a question",
-        paper_tasks=TASKS,
-        stand_ins=STAND_IN_TASKS[:1],
+        paper_tasks=TASKS[:1],
+        stand_ins=HTML_STAND_INS[:1],
         run=_run_stages,
         options=BOTH,
     ),
@@ -290,7 +300,7 @@ STUDIES: tuple[Study, ...] = (
         "htmlrag:cleaning",
         "Tokens by cleaning method",
         paper_tasks=TASKS,
-        stand_ins=STAND_IN_TASKS,
+        stand_ins=HTML_STAND_INS,
         plans=_plans_cleaning,
         tables=_tables_cleaning,
     ),

@@ -54,7 +54,7 @@ def expand(wanted: str) -> list[str]:
         if not matches and _on_request(part):
             matches = [part]
         if not matches:
-            raise UnknownName(f"unknown system {part}; the systems are: {', '.join(known)}")
+            raise UnknownName.among("system", part, [*known, *files()])
         found.extend(name for name in matches if name not in found)
     return found
 
@@ -84,7 +84,7 @@ def missing(name: str) -> str:
     :raises UnknownName: there is no such system.
     """
     if not exists(name):
-        raise UnknownName(f"unknown system {name}; the systems are: {', '.join(names())}")
+        raise UnknownName.among("system", name, names())
     module, _, variant = name.partition(":")
     lacks = getattr(importlib.import_module(f"{__name__}.{module}"), "missing", None)
     return str(lacks(variant)) if lacks else ""

@@ -76,11 +76,6 @@ class Tree:
         self.caveat = self._recipe.caveat
         """What tables must say of the model that wrote the summaries."""
 
-    @property
-    def caveat(self) -> str:
-        """What tables must say of the model that writes its summaries."""
-        return readers.caveat(self._recipe.llm)
-
     def prepare(self, documents: Sequence[Document]) -> Asker:
         """Build the tree, or open it."""
         stages = Stages(self._counter, self._costs)

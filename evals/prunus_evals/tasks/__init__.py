@@ -6,7 +6,8 @@ memory together has ``pages(use, variant)`` instead: it yields each page's key w
 questions. In both, a question that is not asked is yielded as a :class:`.records.LeftOut`.
 
 Where a file sets ``CHECKED``, questions that are not fair are left out; see :func:`checked`. Where it has ``METRICS``,
-these are the metrics of some of its variants.
+these are the metrics of some of its variants. Where it has ``GIVEN``, a path stands in place of a variant, and
+``check(variant)`` yields all questions before anything is run; see :func:`check`.
 """
 
 from __future__ import annotations
@@ -18,10 +19,15 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from types import ModuleType
+from typing import TYPE_CHECKING
 
-from prunus_evals.errors import UnknownName
-from prunus_evals.records import About, LeftOut, Question
+from prunus.core.text.near import did_you_mean
+from prunus_evals.errors import MetricError, UnknownName
+from prunus_evals.records import About, LeftOut, Output, Question, Reply
 from prunus_evals.split import Wanted, digest, half
+
+if TYPE_CHECKING:
+    from prunus_evals.metrics import Metric
 
 Asked = Question | LeftOut
 """What a task yields."""
@@ -32,6 +38,12 @@ GROUPS = {"page_qa": ("websrc", "nq")}
 def names() -> list[str]:
     """Return the names of all tasks, without variants."""
     return sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name[0] != "_")
+
+
+def shown(name: str) -> str:
+    """Return the name of a task as lists show it: with what it is given, as ``own:FILE``."""
+    file = getattr(_module(name), "GIVEN", "")
+    return f"{name}:{file}" if file else name
 
 
 def about(name: str) -> About:
@@ -55,6 +67,32 @@ def expand(wanted: str) -> list[str]:
             _module(name)
         found.extend(GROUPS.get(name, (name,)))
     return found
+
+
+def check(name: str, metrics: Sequence[Metric]) -> None:
+    """Check a file that a task is given, as far as can be known before anything is run.
+
+    :param metrics: those that a run asks for by their names.
+    :raises EvalError: the file is missing or wrong, or no question of it has what a metric compares with.
+    """
+    module = _module(name)
+    if not hasattr(module, "GIVEN"):
+        return
+    waiting = list(metrics)
+    for question in module.check(_variant(name, module)):
+        waiting = [metric for metric in waiting if not _applies(metric, question)]
+    if waiting:
+        raise MetricError(
+            f"{waiting[0].name} applies to no question of {name}: give them what it compares with "
+            "('answers', 'references' or 'evidence'), or take other metrics"
+        )
+
+
+def _applies(metric: Metric, question: Question) -> bool:
+    """Return whether a question has what a metric compares with: an output that has everything gets a number."""
+    ranking = tuple(document.id for document in question.documents)
+    reply = Reply("text", "text", quotes=("text",), ranking=ranking, facts={"spans": []})
+    return metric.score(question, Output(reply, "text", "text")) is not None
 
 
 def checked(question: Question) -> Question | None:
@@ -172,10 +210,12 @@ def _module(name: str) -> ModuleType:
     """
     base, _, variant = name.partition(":")
     if base not in names():
-        raise UnknownName(f"unknown task {base}; the tasks are: {', '.join([*names(), *GROUPS])}")
+        if base.endswith((".jsonl", ".json")):
+            raise UnknownName(f"unknown task {name}; a file of questions of your own is named own:{name}")
+        raise UnknownName.among("task", base, [*names(), *GROUPS])
     module = importlib.import_module(f"{__name__}.{base}")
     variants = module.ABOUT.variants
-    if variant and variant not in variants:
+    if variant and variant not in variants and not hasattr(module, "GIVEN"):
         known = f"its variants are: {', '.join(variants)}" if variants else "it has no variants"
-        raise UnknownName(f"unknown variant {variant} of task {base}; {known}")
+        raise UnknownName(f"unknown variant {variant} of task {base}; {known}{did_you_mean(variant, variants)}")
     return module

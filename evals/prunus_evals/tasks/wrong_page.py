@@ -13,7 +13,7 @@ from prunus_evals import tasks
 from prunus_evals.records import About, Question
 
 ABOUT = About(
-    title="Questions of nq, table_qa or websrc, asked of a wrong page",
+    title="questions of nq, table_qa or websrc, asked of a wrong page",
     metrics=("turned_away",),
     files=("page_qa/nq.jsonl.xz|table_qa/pages.jsonl.xz|page_qa/websrc.jsonl.xz",),
     source="that of the other task",
