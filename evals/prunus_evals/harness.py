@@ -293,7 +293,7 @@ def _measured(
     prompt = ""
     caveats = {name: getattr(preparing.system, "caveat", "")}
     if model is not None:
-        caveats[spec] = readers.caveat(spec, model.real)
+        caveats[spec] = model.caveat if hasattr(model, "caveat") else readers.caveat(spec, model.real)
         reading, prompt = readers.read(model, question, reply.text, store, identity)
     output = scoring.output_of(reply, None if reading is None else reading.text)
     return Outcome(

@@ -295,6 +295,7 @@ def test_the_need_for_a_search_is_seen_by_rules_and_by_models(monkeypatch: pytes
     (table,) = studies.run(study, Choice(readers=("scripted:search",)), tmp_path)
     assert ours(table)["Prunus: rules (no model)"] == [1, 1]
     assert ours(table)["scripted:search, by prompt alone"] == [0.5, 1]
+    assert any(line.startswith("Readers: planner:rules; scripted:search (no model answered") for line in table.notes)
 
 
 @pytest.mark.usefixtures("questions")

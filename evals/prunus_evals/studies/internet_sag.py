@@ -32,6 +32,7 @@ from prunus_evals.studies._raptor_published import Published
 from prunus_evals.studies.raptor import cited
 from prunus_evals.systems._extract import Extractor
 from prunus_evals.systems._prunus_answers import READ
+from prunus_evals.tasks.request_log import ANNOTATIONS
 from prunus_evals.tokens import Counter, llama2
 
 WHOLE = 131_072
@@ -238,7 +239,7 @@ def truth_of(task: str, outcomes: Sequence[Outcome]) -> list[str]:
     none = {outcome.question for outcome in outcomes if FOUR["EM, none answers"] in outcome.scores}
     left = {outcome.question for outcome in outcomes} - answered - none
     if not answered and not none:
-        raise EvalError(f"{task}: nobody gave tags for these questions; see prunus eval list on {task}")
+        raise EvalError(f"{task}: nobody gave tags for these questions; write them into {ANNOTATIONS}")
     lines = [
         f"Recall, precision and F1: all tags of the {len(answered)} questions that some sentence answers, counted "
         "together; rows are not compared in these. "
@@ -383,6 +384,7 @@ class PlannerReader:
 
     name = RULES
     real = True
+    caveat = ""
 
     def read(self, question: Question, evidence: str) -> Reading:
         """Return ``search`` or ``no search``."""
