@@ -144,7 +144,7 @@ def run_command(ctx: click.Context, /, task: str, suite: str, rows: Path | None,
     the folder that PRUNUS_DATA names. `prunus eval list` shows all names.
 
     With --out every outcome is kept: the same command goes on where it was stopped, and writes report.html and
-    report.json. The exit code is 3 where a reader failed, and 130 after Ctrl-C.
+    report.json. The exit code is 3 where a language model failed, 1 where a study of a suite did, and 130 after Ctrl-C.
 
     \b
     Examples:

@@ -1,7 +1,7 @@
 """The harness: questions × systems × budgets × readers → answers, scores, tokens and seconds.
 
 A run is a folder. Every outcome is stored as soon as it exists, so that a run that was stopped goes on where it was
-(:mod:`.store`). Every reply of a reader is stored under its reader and prompt: two runs in one folder never ask a model
+(:mod:`.store`). Every reply of a reader is stored under its model and prompt: two runs in one folder never ask a model
 the same thing twice. The folder also knows what was run, with which versions, when, and how it ended
 (:mod:`.provenance`).
 """
@@ -80,6 +80,7 @@ class Progress:
     :param number, tasks: the place of the task among the tasks of the plan, from 1, and their number.
     :param pages, total: pages of the task that are done, and all of them, with those that have no fair question.
     :param outcomes: of the whole run; ``reused`` of them were stored before.
+    :param changed: whether code, packages or settings are not those that the folder's outcomes were measured with.
     """
 
     task: str = ""
@@ -89,6 +90,7 @@ class Progress:
     total: int = 0
     outcomes: int = 0
     reused: int = 0
+    changed: bool = False
 
 
 @dataclass(slots=True)
@@ -126,7 +128,8 @@ def run(
     found: list[Outcome] = []
     try:
         with closing(Store(folder)) as store, provenance.noted(store, asdict(plan), halves, add):
-            state = Progress(tasks=len(plan.tasks))
+            changed = store.fact("state") not in (None, provenance.state())
+            state = Progress(tasks=len(plan.tasks), changed=changed)
             for state.number, state.task in enumerate(plan.tasks, 1):
                 unasked: list[LeftOut] = []
                 found += _run_task(plan, halves[state.task], made, store, state, progress, unasked)

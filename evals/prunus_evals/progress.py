@@ -47,6 +47,8 @@ def line(state: harness.Progress, seconds: float, measured: int) -> str:
     parts = [f"{state.task}{place}: {state.pages} of {state.total} pages", f"{state.outcomes} outcomes"]
     if state.reused:
         parts.append(f"{state.reused} of them stored before")
+    elif state.changed:
+        parts.append("measured again, since code, packages or settings have changed")
     if measured and seconds > 0:
         parts.append(f"{measured / seconds:.1f} a second")
     if 0 < state.pages < state.total:

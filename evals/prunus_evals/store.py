@@ -87,13 +87,14 @@ class Store:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Keep other processes from writing until the end, so that what is read, changed and noted loses nothing."""
-        self._database.execute("begin immediate")
         try:
+            self._database.execute("begin immediate")
             yield
+            self._database.execute("commit")
         except BaseException:
-            self._database.execute("rollback")
+            if self._database.in_transaction:
+                self._database.execute("rollback")
             raise
-        self._database.execute("commit")
 
     def note(self, values: Mapping[str, Any]) -> None:
         """Note facts of the run, ready for JSON."""

@@ -172,8 +172,11 @@ def test_what_other_code_measured_is_not_used_and_not_shown(
     first = run(tmp_path, counter, Whole())
     monkeypatch.setattr(provenance, "code", lambda: "changed")
     again = Whole()
-    second = run(tmp_path, counter, again)
+    told: list[bool] = []
+    engines = harness.Engines(counter, [again])
+    second = harness.run(PLAN, tmp_path, lambda state: told.append(state.changed), engines)
     assert again.asked == len(second) == 3
+    assert all(told)
     assert {outcome.state for outcome in first} & {outcome.state for outcome in second} == set()
     with closing(Store(tmp_path)) as store:
         assert store.outcomes() == second

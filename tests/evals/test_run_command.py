@@ -323,6 +323,8 @@ def test_progress_tells_rate_and_time_left_of_what_is_measured_now() -> None:
     assert line(state, 60, 600) == (
         "nq (2 of 3): 30 of 120 pages, 700 outcomes, 100 of them stored before, 10.0 a second, 3 min 00 s left"
     )
+    state.reused, state.changed = 0, True
+    assert "measured again, since code, packages or settings have changed" in line(state, 60, 700)
     assert [duration(seconds) for seconds in (4.6, 59.6, 3700)] == ["5 s", "1 min 00 s", "1 h 01 min"]
 
 

@@ -144,6 +144,24 @@ def test_only_a_model_that_cannot_be_reached_stops_a_suite(
     assert said[-1] == f"prunus eval: {missed} of 3 studies were not run; {kept}"
 
 
+def test_ctrl_c_in_a_suite_keeps_the_tables_that_are_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+
+    def own(study: Study, choice: Choice, folder: Path | None, progress: object) -> list[Table]:
+        calls.append(study.name)
+        if calls == ["a", "b"]:
+            raise KeyboardInterrupt
+        return [TABLE]
+
+    monkeypatch.setattr(studies, "known", lambda: {name: Study(name, "a title", run=own) for name in "ab"})
+    command = ["run", "--suite", "offline", "--out", str(tmp_path)]
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 130
+    assert f"interrupted; what was measured is kept in {tmp_path}: run the same command again" in result.stderr
+    assert CliRunner().invoke(main, command).exit_code == 0
+    assert calls == ["a", "b", "b"]
+
+
 def test_tables_of_other_code_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
 

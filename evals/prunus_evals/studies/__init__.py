@@ -312,15 +312,14 @@ def grid(
         "em_share", "task": "nq"})``. Metrics are no titles: several columns may show one.
     :param compare: compare each row with the first, question by question.
     """
-    found: list[Row] = []
-    for label, fields in rows:
-        numbers = []
-        for _, column in columns:
-            rest = {name: value for name, value in column.items() if name != "metric"}
-            base = {**rows[0][1], **rest} if compare else None
-            numbers.append(mean(outcomes, str(column["metric"]), base, scale, **{**fields, **rest}))
-        found.append(Row(label, tuple(numbers)))
-    return tuple(found)
+    found: list[list[Number | None]] = [[] for _ in rows]
+    for _, column in columns:
+        rest = {name: value for name, value in column.items() if name != "metric"}
+        own = [o for o in outcomes if all(getattr(o, name) == value for name, value in rest.items())]
+        base = rows[0][1] if compare else None
+        for (_, fields), numbers in zip(rows, found, strict=True):
+            numbers.append(mean(own, str(column["metric"]), base, scale, **fields))
+    return tuple(Row(label, tuple(numbers)) for (label, _), numbers in zip(rows, found, strict=True))
 
 
 def notes(study: Study, choice: Choice, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
