@@ -18,11 +18,11 @@ import numpy as np
 
 import prunus
 from prunus_evals import stats
-from prunus_evals.bm25 import BM25
 from prunus_evals.data import Row, rows
 from prunus_evals.errors import UnknownName
 from prunus_evals.metrics.tagged import precision_recall_f1
 from prunus_evals.split import Half, digest, half
+from prunus_evals.systems.sentences import best
 from prunus_evals.systems.tags import Prompted
 from prunus_evals.tasks import hotpot
 
@@ -132,8 +132,7 @@ def _bm25(question: Question, count: int, titled: bool) -> Choice:
     texts = [
         (question.pages[page][0] + " " if titled else "") + question.pages[page][1][place] for page, place in places
     ]
-    best = np.argsort(-BM25(texts).scores(question.text), kind="stable")[:count].tolist()
-    return Choice(frozenset(places[index] for index in best))
+    return Choice(frozenset(places[index] for index in best(question.text, texts, count)))
 
 
 def as_page(title: str, sentences: Sequence[str]) -> str:

@@ -22,7 +22,7 @@ from typing import Any
 
 import httpx
 
-from prunus.core.errors import OutsideFailed, PrunusError, one_line
+from prunus.core.errors import BadBudget, OutsideFailed, OverWindow, PrunusError, one_line
 from prunus.core.events import TokenEvent, UsageEvent
 from prunus.core.options import Options
 from prunus.core.ports import LLM
@@ -277,6 +277,11 @@ def ask(name: str, llm: LLM, messages: Sequence[Message], max_tokens: int) -> Re
     except Exception as error:  # the code of another package may raise anything
         raise ReaderFailed(f"{name}: {one_line(f'{type(error).__name__}: {error}', longest=300)}") from error
     return Reading(text, prompt_tokens, completion_tokens, time.perf_counter() - start)
+
+
+def refused(error: ReaderFailed) -> bool:
+    """Return whether a model failed at a prompt because that is longer than its window; it may answer others."""
+    return isinstance(error.__cause__, BadBudget | OverWindow)
 
 
 def failed(name: str, error: PrunusError, otherwise: type[EvalError] = SystemFailed) -> EvalError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -14,11 +15,12 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prunus.core.errors import BadBudget, BadInput, OutsideFailed, OverWindow, PrunusError
 from prunus.core.types import Message
-from prunus_evals import prompts
+from prunus_evals import prompts, readers
 from prunus_evals.cli import main
-from prunus_evals.errors import EvalError, ReaderFailed, UnknownName
-from prunus_evals.judging import costs, summary
+from prunus_evals.errors import EvalError, ReaderFailed, UnknownName, Unreachable
+from prunus_evals.judging import costs, session, summary
 from prunus_evals.judging.judge import read_better, read_grade, verdict_of
 from prunus_evals.judging.people import COLUMNS
 from prunus_evals.judging.session import Place
@@ -38,6 +40,9 @@ class Scripted:
     def __init__(self, reply: Callable[[str], str]) -> None:
         self._reply = reply
         self.asked: list[str] = []
+
+    def identity(self, store: Store) -> str:
+        return self.name
 
     def reply(self, messages: Sequence[Message]) -> Reading:
         self.asked.append("\n".join(message.content for message in messages))
@@ -127,11 +132,104 @@ def test_verdicts_that_cannot_be_read_are_counted(run: Path) -> None:
     assert group["win_share"][0] == pytest.approx(5 / 6, abs=1e-4)
 
 
-def test_a_judge_of_nothing_but_nonsense_is_an_error(run: Path) -> None:
-    with pytest.raises(ReaderFailed, match="none of its replies about 6 pairs can be read, as 'I like trains'"):
-        place(run).model("", made=Scripted(lambda prompt: "I like\ntrains"))
-    with pytest.raises(ReaderFailed, match="none of its replies"):
-        place(run).model("", grade=True, made=Scripted(lambda prompt: "[[11]]"))
+def test_a_judge_of_nothing_but_nonsense_is_counted_and_told(run: Path) -> None:
+    result = place(run).model("", made=Scripted(lambda prompt: "I like\ntrains"))
+    assert only(result)["unreadable"] == 6
+    told = "the judge's answers to 12 prompts cannot be read, even when asked again, as 'I like trains'"
+    assert told in summary.table(result)
+    graded = place(run).model("", grade=True, made=Scripted(lambda prompt: "[[11]]"))
+    assert only(graded)["unreadable"] == 6
+    assert "to 12 prompts cannot be read, even when asked again, as '[[11]]'" in summary.table(graded)
+
+
+def failing(prompt: str, error: PrunusError) -> str:
+    """Fail as readers do."""
+    raise readers.failed("judge", error, ReaderFailed) from error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        BadBudget("the prompt is too long"),
+        OverWindow("too long", window=1, needed=2),
+        OutsideFailed("the server's content filter withheld the answer"),
+    ],
+)
+def test_one_prompt_that_a_judge_refuses_is_counted_and_the_others_are_judged(run: Path, error: PrunusError) -> None:
+    judge = Scripted(lambda prompt: failing(prompt, error) if "What is 3?" in prompt else prefers_good(prompt))
+    result = place(run).model("", made=judge)
+    group = only(result)
+    assert (group["unreadable"], group["win"], group["pairs"]) == (1, 5, 6)
+    assert f"the judge failed at 2 prompts: judge: {error}" in summary.table(result)
+
+
+@pytest.mark.parametrize(
+    ("error", "calls"),
+    [
+        (OutsideFailed("no connection", sent=False), 1),
+        (BadInput("needs a key"), 1),
+        (OutsideFailed("the server refuses the key (401)"), 3),
+    ],
+)
+def test_a_judge_that_cannot_be_reached_ends_the_judging(run: Path, error: PrunusError, calls: int) -> None:
+    judge = Scripted(lambda prompt: failing(prompt, error))
+    with pytest.raises(ReaderFailed, match="judge: "):
+        place(run).model("", made=judge)
+    assert len(judge.asked) == calls
+
+
+def test_a_judge_that_only_fails_is_an_error_however_few_pairs_there_are(run: Path) -> None:
+    judge = Scripted(lambda prompt: failing(prompt, OutsideFailed("HTTP 500")))
+    with pytest.raises(ReaderFailed, match="HTTP 500"):
+        place(run, limit=1).model("", made=judge)
+
+
+def test_judges_of_one_name_at_other_addresses_share_no_reply(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRUNUS_MODEL_CALLS", "on")
+    monkeypatch.setattr("prunus_evals.readers.served", lambda spec: None)
+    replies = {"http://one/v1": "[[C]]", "http://two/v1": "[[A]]"}
+    monkeypatch.setattr(
+        "prunus_evals.readers.ask", lambda *_: Reading(replies[os.environ["PRUNUS_LLM_ENDPOINT"]], 10, 2)
+    )
+    found = []
+    for address in replies:
+        monkeypatch.setenv("PRUNUS_LLM_ENDPOINT", address)
+        found.append(only(place(run).model("openai:m"))["tie"])
+    assert found == [6, 0]
+    monkeypatch.setattr("prunus_evals.judging.judge.MAX_TOKENS", 5)
+    asked = []
+    monkeypatch.setattr("prunus_evals.readers.ask", lambda *_: asked.append(1) or Reading("[[C]]", 1, 1))
+    assert only(place(run).model("openai:m"))["tie"] == 6
+    assert len(asked) == 12
+
+
+def test_only_the_outcomes_that_are_handed_over_are_judged(run: Path) -> None:
+    with closing(Store(run)) as store:
+        chosen = [outcome for outcome in store.outcomes() if outcome.question in ("q1", "q4")]
+    result = place(run, outcomes=chosen).model("", made=Scripted(prefers_good))
+    assert (only(result)["pairs"], only(result)["pages"]) == (2, 2)
+    assert {row["questions"] for row in result["tokens"]} == {2}
+
+
+def test_answers_to_different_prompts_are_no_pair(run: Path) -> None:
+    with closing(Store(run)) as store:
+        for system in ("good", "bad"):
+            for name in ("short", "long"):
+                for number in range(2):
+                    outcome = Outcome("nq", system, "page 0", f"q{number}", 512, {}, 90, 0.1, reader="model",
+                                      reading=Reading(f"{system} says {name}", 10, 1), prompt_name=name)  # fmt: skip
+                    if (system, name, number) != ("bad", "long", 1):
+                        store.keep(f"{system} {name} {number}", outcome)
+    judge = Scripted(prefers_good)
+    result = place(run).model("", made=judge)
+    assert {group["prompt"]: group["pairs"] for group in result["groups"]} == {"": 6, "short": 2, "long": 1}
+    assert result["alone"] == 1
+    assert not any("says long" in prompt and "says short" in prompt for prompt in judge.asked)
+    shown = session.table(result)
+    assert "reader model, prompt long: 1 pairs" in shown
+    assert "good > model, prompt short" in shown
+    rows = {(row["system"], row["prompt"]): row["questions"] for row in result["tokens"]}
+    assert rows["good", "long"] == rows["good", "short"] == 2
 
 
 def test_a_judge_that_fails_or_is_stopped_loses_nothing(run: Path) -> None:
@@ -142,7 +240,7 @@ def test_a_judge_that_fails_or_is_stopped_loses_nothing(run: Path) -> None:
         if len(calls) == 6:
             raise KeyboardInterrupt
         if len(calls) == 10:
-            raise ReaderFailed("the server is gone")
+            raise Unreachable("the server is gone")
         return prefers_good(prompt)
 
     with pytest.raises(KeyboardInterrupt):
@@ -351,7 +449,7 @@ def test_tokens_are_summed_by_system_and_a_server_that_counts_none_is_not_zero(r
     with closing(Store(run)) as store:
         rows = {row["system"]: row for row in costs.sums(store.outcomes())}
     assert rows["good"] | {"task": ""} == {
-        "task": "", "system": "good", "reader": "model", "budget": 512, "questions": 6,
+        "task": "", "system": "good", "reader": "model", "prompt": "", "budget": 512, "questions": 6,
         "evidence_tokens": 540, "prompt_tokens": 600, "completion_tokens": 30,
     }  # fmt: skip
     assert rows["mute"]["prompt_tokens"] is None
@@ -388,8 +486,16 @@ def test_the_command_sends_pairs_to_people_and_takes_them_back(run: Path, tmp_pa
 
 def test_the_command_says_what_is_kept_when_a_judge_fails(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code, output = invoke(run, "--between", "good,bad", "--judge", "scripted:what?")
+    assert code == 0
+    assert "the judge's answers to 12 prompts cannot be read, even when asked again, as 'what?'" in output
+
+    def gone(*arguments: object) -> Reading:
+        raise Unreachable("no connection")
+
+    monkeypatch.setattr("prunus_evals.readers.ask", gone)
+    code, output = invoke(run, "--between", "good,bad", "--judge", "scripted:other")
     assert code == 3
-    assert "none of its replies about 6 pairs can be read, as 'what?'; what was measured is kept in" in output
+    assert "no connection; what was measured is kept in" in output
 
     def stopped(*arguments: object) -> Reading:
         raise KeyboardInterrupt

@@ -1,9 +1,11 @@
 """A language model as a judge: it compares two answers in both orders, or grades each (Zheng et al., arXiv 2306.05685).
 
 The forms of the verdicts are those of MT-Bench (``[[A]]``, ``[[7]]``); the words of the prompts are ours. Every reply
-is kept under the judge and the prompt in the store of the run: a judge that was stopped goes on where it was, and is
-never asked the same thing twice. A reply that cannot be read is asked for once more, with a stricter instruction; then
-the verdict is ``unreadable``, which every table counts. A judge that gave no readable verdict at all is an error.
+is kept in the store of the run, under the prompt and all that a reply depends on: a judge that was stopped goes on
+where it was, and is never asked the same thing twice. A reply that cannot be read is asked for once more, with a
+stricter instruction; then the verdict is ``unreadable``. So it is where the judge fails at a prompt, as one that is
+longer than its window. Every table counts both. Only a judge that cannot be reached, or fails again and again, ends the
+run.
 """
 
 from __future__ import annotations
@@ -13,10 +15,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, Literal, Protocol, TypeVar
 
+from prunus.core.errors import BadInput
 from prunus.core.text.numbers import bounded_float
 from prunus.core.types import Message
 from prunus_evals import prompts, readers
-from prunus_evals.errors import ReaderFailed
+from prunus_evals.errors import ReaderFailed, Unreachable
 from prunus_evals.judging.pairs import Pair
 from prunus_evals.records import Reading
 from prunus_evals.store import Store
@@ -27,6 +30,9 @@ Verdict = Literal["win", "tie", "lose", "biased", "unreadable", "open"]
 """Of the first system. ``biased``: the orders contradict each other. ``open``: people left it out."""
 
 MAX_TOKENS = 1024
+FAILURES = 3
+"""After so many failures one after another a judge counts as out of reach."""
+
 LOWEST, HIGHEST = 1.0, 10.0
 _BETTER = re.compile(r"\[\[\s{0,3}(A|B|C|tie)\s{0,3}\]\]", re.IGNORECASE)
 _WORD = re.compile(r"[\W_]{0,9}(A|B|C|tie)[\W_]{0,9}", re.IGNORECASE)
@@ -40,6 +46,10 @@ class Judge(Protocol):
     @property
     def name(self) -> str:
         """The name in tables."""
+        ...
+
+    def identity(self, store: Store) -> str:
+        """Return what its replies depend on, beside the prompt."""
         ...
 
     @property
@@ -65,6 +75,10 @@ class ModelJudge:
         self.name = spec
         self._llm = readers.model(spec)
 
+    def identity(self, store: Store) -> str:
+        """Return its spec, server and options, and the tokens of a reply."""
+        return f"{readers.identity(self.name, store)}\0{MAX_TOKENS}"
+
     @property
     def real(self) -> bool:
         """Whether a model replies."""
@@ -77,14 +91,18 @@ class ModelJudge:
 
 @dataclass(frozen=True, slots=True)
 class Read(Generic[T]):
-    """What a reply said.
+    """What a judge said to a prompt.
 
-    :param value: None where it could not be read, twice.
-    :param readings: one reply, or two.
+    :param value: None where it could not be read, twice, or the judge failed.
+    :param readings: one reply, or two; none where it failed at once.
+    :param nonsense: the last reply, where it could not be read.
+    :param failed: how it failed.
     """
 
     value: T | None
     readings: tuple[Reading, ...]
+    nonsense: str | None = None
+    failed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +110,16 @@ class Compared:
     """The verdict on a pair.
 
     :param orders: which answer was better with the first system as A, and with the second as A; None: unreadable.
+    :param nonsense: replies that could not be read.
+    :param failed: how the judge failed at prompts.
     """
 
     pair: Pair
     verdict: Verdict
     orders: tuple[Better | None, ...] = ()
     readings: tuple[Reading, ...] = ()
+    nonsense: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +129,8 @@ class Graded:
     pair: Pair
     grades: tuple[float | None, float | None]
     readings: tuple[Reading, ...] = ()
+    nonsense: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
 
 
 def read_better(reply: str) -> Better | None:
@@ -143,20 +167,18 @@ def compare(
 ) -> list[Compared]:
     """Judge every pair in both orders.
 
-    :raises ReaderFailed: the judge failed, or no reply could be read. What was judged is kept.
+    :raises ReaderFailed: the judge cannot be reached. What was judged is kept.
     """
-    found = []
+    found, asked = [], _Asked(judge, store)
     for pair in pairs:
-        sides = [pair.answers, pair.answers[::-1]]
         reads: list[Read[Better]] = [
-            _read(judge, store, "judge_pair", {"question": pair.question, "answer_a": a, "answer_b": b}, read_better)
-            for a, b in sides
+            asked.read("judge_pair", {"question": pair.question, "answer_a": a, "answer_b": b}, read_better)
+            for a, b in (pair.answers, pair.answers[::-1])
         ]
         orders: tuple[Better | None, ...] = tuple(read.value for read in reads)
-        readings = tuple(reading for read in reads for reading in read.readings)
-        found.append(Compared(pair, verdict_of(orders), orders, readings))
+        found.append(Compared(pair, verdict_of(orders), orders, *_told(reads)))
         progress(len(found))
-    _refuse_nonsense(judge, [value for one in found for value in one.orders], found)
+    asked.end()
     return found
 
 
@@ -165,45 +187,86 @@ def grade(
 ) -> list[Graded]:
     """Grade both answers of every pair, each alone.
 
-    :raises ReaderFailed: the judge failed, or no reply could be read. What was judged is kept.
+    :raises ReaderFailed: the judge cannot be reached. What was judged is kept.
     """
-    found = []
+    found, asked = [], _Asked(judge, store)
     for pair in pairs:
-        first, second = (
-            _read(judge, store, "judge_grade", {"question": pair.question, "answer": answer}, read_grade)
+        reads: list[Read[float]] = [
+            asked.read("judge_grade", {"question": pair.question, "answer": answer}, read_grade)
             for answer in pair.answers
-        )
-        found.append(Graded(pair, (first.value, second.value), first.readings + second.readings))
+        ]
+        first, second = reads
+        found.append(Graded(pair, (first.value, second.value), *_told(reads)))
         progress(len(found))
-    _refuse_nonsense(judge, [value for one in found for value in one.grades], found)
+    asked.end()
     return found
 
 
-def _read(
-    judge: Judge, store: Store, prompt: str, fields: Mapping[str, str], parse: Callable[[str], T | None]
-) -> Read[T]:
-    """Ask a judge, and once more where its reply cannot be read."""
-    messages = prompts.render(prompt, fields)
-    first = _reply(judge, store, messages)
-    value = parse(first.text)
-    if value is not None:
-        return Read(value, (first,))
-    (again,) = prompts.render(f"{prompt}_again", {})
-    *before, last = messages
-    second = _reply(judge, store, [*before, replace(last, content=f"{last.content}\n\n{again.content}")])
-    return Read(parse(second.text), (first, second))
+def _told(reads: Sequence[Read[T]]) -> tuple[tuple[Reading, ...], tuple[str, ...], tuple[str, ...]]:
+    """Return the replies to several prompts, those that could not be read, and the failures."""
+    return (
+        tuple(reading for read in reads for reading in read.readings),
+        tuple(read.nonsense for read in reads if read.nonsense is not None),
+        tuple(read.failed for read in reads if read.failed),
+    )
 
 
-def _reply(judge: Judge, store: Store, messages: list[Message]) -> Reading:
-    key = f"{judge.name}\0{prompts.digest(messages)}"
-    known = store.reply(key)
-    if known is None:
-        known = judge.reply(messages)
-        store.keep_reply(key, known)
-    return known
+class _Asked:
+    """A judge that is asked many things; counts its failures."""
 
+    def __init__(self, judge: Judge, store: Store) -> None:
+        self._judge = judge
+        self._identity = judge.identity(store)
+        self._store = store
+        self._replied = False
+        self._failures: list[ReaderFailed] = []
 
-def _refuse_nonsense(judge: Judge, values: Sequence[object], found: Sequence[Compared] | Sequence[Graded]) -> None:
-    if values and all(value is None for value in values):
-        last = " ".join(found[-1].readings[-1].text.split())[:80]
-        raise ReaderFailed(f"judge {judge.name}: none of its replies about {len(found)} pairs can be read, as {last!r}")
+    def read(self, prompt: str, fields: Mapping[str, str], parse: Callable[[str], T | None]) -> Read[T]:
+        """Ask the judge, and once more where its reply cannot be read.
+
+        :raises ReaderFailed: it cannot be reached.
+        """
+        readings: list[Reading] = []
+        *before, last = messages = prompts.render(prompt, fields)
+        (again,) = prompts.render(f"{prompt}_again", {})
+        stricter = [*before, replace(last, content=f"{last.content}\n\n{again.content}")]
+        for asked in (messages, stricter):
+            try:
+                readings.append(self._reply(asked))
+            except ReaderFailed as error:
+                self._note(error)
+                return Read(None, tuple(readings), failed=str(error))
+            value = parse(readings[-1].text)
+            if value is not None:
+                return Read(value, tuple(readings))
+        return Read(None, tuple(readings), nonsense=readings[-1].text)
+
+    def end(self) -> None:
+        """Look whether the judge ever replied.
+
+        :raises ReaderFailed: it only failed.
+        """
+        if self._failures and not self._replied:
+            raise self._failures[-1]
+
+    def _reply(self, messages: list[Message]) -> Reading:
+        key = f"{self._identity}\0{prompts.digest(messages)}"
+        known = self._store.reply(key)
+        if known is None:
+            known = self._judge.reply(messages)
+            self._store.keep_reply(key, known)
+        self._replied = True
+        self._failures.clear()
+        return known
+
+    def _note(self, error: ReaderFailed) -> None:
+        """Note a failure; one that concerns a prompt alone is none of the judge.
+
+        :raises ReaderFailed: the judge cannot be reached.
+        """
+        if readers.refused(error):
+            return
+        self._failures.append(error)
+        lasting = isinstance(error, Unreachable) or isinstance(error.__cause__, BadInput)
+        if lasting or len(self._failures) >= FAILURES:
+            raise error

@@ -1,4 +1,4 @@
-"""The pairs of a run: two answers to the same question, from evidence of the same budget, by the same reader."""
+"""The pairs of a run: two answers to the same question and prompt, from evidence of the same budget, by one reader."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ from prunus_evals.errors import EvalError, UnknownName
 from prunus_evals.records import Outcome
 from prunus_evals.store import Store
 
+Group = tuple[str, int, str, str]
+
 
 @dataclass(frozen=True, slots=True)
 class Pair:
     """Two answers to one question.
 
     :param id: a digest of everything but the answers.
-    :param group: what tables show together: task, budget and reader.
+    :param group: what tables show together: task, budget, reader, and the prompt that a run named for all questions.
     :param question: the text of the question.
     :param answers: that of the first system, and that of the second.
     :param caveats: what tables must say of the readers; see :class:`.records.Outcome`.
     """
 
     id: str
-    group: tuple[str, int, str]
+    group: Group
     page: str
     question: str
     answers: tuple[str, str]
@@ -49,24 +51,27 @@ def row_of(outcome: Outcome) -> str:
     return f"{outcome.system} > {outcome.reader}"
 
 
-def load(store: Store, names: tuple[str, str], limit: int | None = None) -> Pairs:
+def load(
+    store: Store, names: tuple[str, str], limit: int | None = None, outcomes: Sequence[Outcome] | None = None
+) -> Pairs:
     """Return the pairs of two systems, in the order of their ids, which is a random one.
 
     :param names: systems, as ``chunks_bm25``; or systems with readers, as ``chunks_bm25 > openai:m``.
     :param limit: pairs at most.
+    :param outcomes: those whose answers are compared; None for all of the run.
     :raises UnknownName: the run has no such system.
     :raises EvalError: a system has no answers, the two share no question, or the run does not keep its questions.
     """
     if names[0] == names[1]:
         raise EvalError(f"{names[0]} cannot be compared with itself")
-    outcomes = store.outcomes()
+    outcomes = store.outcomes() if outcomes is None else outcomes
     if not outcomes:
         raise EvalError("the run is empty: nothing was measured yet")
     by_row = all(" > " in name for name in names)
     first, second = (_answers(outcomes, name, by_row) for name in names)
     shared = [key for key in first if key in second]
     if not shared:
-        raise EvalError(f"{names[0]} and {names[1]} answered no question with the same budget and reader")
+        raise EvalError(f"{names[0]} and {names[1]} answered no question with the same budget, reader and prompt")
     found = [_pair(store, names, first[key], second[key], by_row) for key in shared]
     alone = len(first) + len(second) - 2 * len(shared)
     return Pairs(names, sorted(found, key=lambda pair: pair.id)[:limit], alone)
@@ -82,7 +87,7 @@ def _answers(outcomes: Sequence[Outcome], name: str, by_row: bool) -> dict[tuple
     if not answered:
         raise EvalError(f"{name} has no answers in this run: make them with prunus eval run --reader")
     return {
-        (outcome.task, outcome.question, outcome.budget, "" if by_row else outcome.reader): outcome
+        (outcome.task, outcome.question, outcome.budget, "" if by_row else outcome.reader, outcome.prompt_name): outcome
         for outcome in answered
     }
 
@@ -94,11 +99,11 @@ def _pair(store: Store, names: tuple[str, str], first: Outcome, second: Outcome,
             f"the run does not keep question {first.question} of {first.task}: run it again in a new folder"
         )
     reader = "" if by_row else first.reader
-    key = json.dumps([first.task, first.question, first.budget, reader, *names])
+    key = json.dumps([first.task, first.question, first.budget, reader, first.prompt_name, *names])
     answers = tuple(outcome.reading.text if outcome.reading else "" for outcome in (first, second))
     return Pair(
         id=hashlib.sha256(key.encode()).hexdigest()[:16],
-        group=(first.task, first.budget, reader),
+        group=(first.task, first.budget, reader, first.prompt_name),
         page=first.page,
         question=facts["question"],
         answers=(answers[0], answers[1]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 
 from prunus_evals import readers
 from prunus_evals.judging import costs, judge, pairs, people, summary
+from prunus_evals.records import Outcome
 from prunus_evals.store import Store
 
 NOTE = "judging"
@@ -24,12 +25,14 @@ class Place:
     :param names: the systems; see :func:`.pairs.load`.
     :param limit: pairs at most.
     :param seed: decides the order of pairs for people.
+    :param outcomes: those whose answers are compared, as those of one plan; None for all of the run.
     """
 
     folder: Path
     names: tuple[str, str]
     limit: int | None = None
     seed: int = 0
+    outcomes: Sequence[Outcome] | None = None
 
     def model(
         self,
@@ -42,7 +45,7 @@ class Place:
 
         :param spec: of the model.
         :param made: the judge, where it is made already.
-        :raises EvalError: the run or the judge cannot be used, or the judge failed. What was judged is kept.
+        :raises EvalError: the run or the judge cannot be used, or it cannot be reached. What was judged is kept.
         """
         with self._open() as (store, found):
             asked = made or judge.ModelJudge(spec)
@@ -77,12 +80,12 @@ class Place:
     @contextmanager
     def _open(self) -> Iterator[tuple[Store, pairs.Pairs]]:
         with closing(Store(self.folder, make=False)) as store:
-            yield store, pairs.load(store, self.names, self.limit)
+            yield store, pairs.load(store, self.names, self.limit, self.outcomes)
 
     def _about(self, store: Store, name: str, caveat: str) -> dict[str, Any]:
         outcomes = [
             outcome
-            for outcome in store.outcomes()
+            for outcome in (store.outcomes() if self.outcomes is None else self.outcomes)
             if outcome.reading is not None and {outcome.system, pairs.row_of(outcome)} & {*self.names}
         ]
         about = {"judge": name, "caveat": caveat, "halves": store.about().get("halves", {})}

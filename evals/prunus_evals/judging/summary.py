@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from prunus_evals import stats
 from prunus_evals.judging.judge import Compared, Graded, Verdict
-from prunus_evals.judging.pairs import Pairs
+from prunus_evals.judging.pairs import Group, Pairs
 from prunus_evals.records import Reading
 
 VERDICTS: tuple[Verdict, ...] = ("win", "tie", "lose", "biased", "unreadable", "open")
@@ -27,7 +27,7 @@ def of_pairs(pairs: Pairs, found: Sequence[Compared], about: Mapping[str, Any]) 
     return {"kind": "verdicts", **_about(pairs, found, about), "groups": groups}
 
 
-def _verdicts(group: tuple[str, int, str], own: Sequence[Compared]) -> dict[str, Any]:
+def _verdicts(group: Group, own: Sequence[Compared]) -> dict[str, Any]:
     numbers: dict[str, Any] = _name(group, own)
     numbers |= {verdict: sum(one.verdict == verdict for one in own) for verdict in VERDICTS}
     numbers["same_answers"] = sum(one.pair.answers[0] == one.pair.answers[1] for one in own)
@@ -66,8 +66,30 @@ def _about(pairs: Pairs, found: Sequence[Compared] | Sequence[Graded], about: Ma
         **about,
         "alone": pairs.alone,
         "replies": len(readings),
+        **_unread(found),
         "judge_tokens": _tokens(readings),
     }
+
+
+def _unread(found: Sequence[Compared] | Sequence[Graded]) -> dict[str, Any]:
+    """Return how many prompts the judge did not answer so that it can be read, and an example of each way."""
+    nonsense = [words for one in found for words in one.nonsense]
+    failed = [words for one in found for words in one.failed]
+    return {
+        "nonsense": {"prompts": len(nonsense), "last": " ".join(nonsense[-1].split())[:80] if nonsense else ""},
+        "failed": {"prompts": len(failed), "last": failed[-1] if failed else ""},
+    }
+
+
+def unread(result: Mapping[str, Any]) -> list[str]:
+    """Return what a table says of the prompts that a judge did not answer, one line for each way."""
+    lines = []
+    if result["nonsense"]["prompts"]:
+        number, last = result["nonsense"]["prompts"], result["nonsense"]["last"]
+        lines.append(f"the judge's answers to {number} prompts cannot be read, even when asked again, as {last!r}")
+    if result["failed"]["prompts"]:
+        lines.append(f"the judge failed at {result['failed']['prompts']} prompts: {result['failed']['last']}")
+    return lines
 
 
 def _tokens(readings: Sequence[Reading]) -> dict[str, int] | None:
@@ -79,20 +101,21 @@ def _tokens(readings: Sequence[Reading]) -> dict[str, int] | None:
     }
 
 
-def _name(group: tuple[str, int, str], own: Sequence[Compared] | Sequence[Graded]) -> dict[str, Any]:
+def _name(group: Group, own: Sequence[Compared] | Sequence[Graded]) -> dict[str, Any]:
     caveats = dict.fromkeys(caveat for one in own for caveat in one.pair.caveats)
     return {
         "task": group[0],
         "budget": group[1],
         "reader": group[2],
+        "prompt": group[3],
         "caveats": list(caveats),
         "pairs": len(own),
         "pages": len({one.pair.page for one in own}),
     }
 
 
-def _grouped(found: Sequence[T]) -> dict[tuple[str, int, str], list[T]]:
-    groups: dict[tuple[str, int, str], list[T]] = {}
+def _grouped(found: Sequence[T]) -> dict[Group, list[T]]:
+    groups: dict[Group, list[T]] = {}
     for one in sorted(found, key=lambda one: one.pair.group):
         groups.setdefault(one.pair.group, []).append(one)
     return groups
@@ -114,12 +137,14 @@ def table(result: Mapping[str, Any]) -> str:
         half = result.get("halves", {}).get(group["task"], "unknown")
         where = f"{group['task']}, {'both halves' if half == 'all' else f'{half} half'}"
         reader = f", reader {group['reader']}" if group["reader"] else ""
+        reader += f", prompt {group['prompt']}" if group["prompt"] else ""
         caveats = f" ({', '.join(group['caveats'])})" if group["caveats"] else ""
         size = f"{group['pairs']} pairs, {group['pages']} pages"
         lines += ["", f"{where}, {group['budget']} tokens{reader}{caveats}: {size}"]
         lines += _counts(group) if result["kind"] == "verdicts" else _grades(group, first, second)
     if result["alone"]:
         lines += ["", f"{result['alone']} answers have no partner: the other system did not answer the question"]
+    lines += ["", *told] if (told := unread(result)) else []
     tokens = result["judge_tokens"]
     if tokens:
         lines.append(f"the judge read {tokens['prompt_tokens']} tokens and wrote {tokens['completion_tokens']}")

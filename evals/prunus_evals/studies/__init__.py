@@ -141,6 +141,8 @@ class Study:
         """Return which choice a study cannot do without; '' where nothing is lacking."""
         if self.reader and not choice.readers:
             return "it measures answers: name a language model with --reader"
+        if not choice.stand_ins and not self.paper_tasks and self.stand_ins:
+            return "the data of the paper is not published: take --stand-ins"
         return "; ".join(
             f"it needs --set {name}=, {self.options[name]}" for name in self.needs if name not in choice.options
         )

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from prunus_evals import systems
-from prunus_evals.records import Asker, Document, Reply, System
-from prunus_evals.tokens import Counter
+from prunus_evals.records import Asker, Document, Reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +21,3 @@ class Nothing:
     def ask(self, question: str, budget: int) -> Reply:
         """Return no evidence."""
         return Reply("", "text")
-
-
-def VectorDB(embedder: str, counter: Counter) -> System:
-    """Return VectorDB-RAG of Internet-SAG (section 5.1); the paper embeds with BGE-m3.
-
-    :param embedder: short name or spec of an embedder.
-    """
-    return systems.make(f"vectors:{embedder}@tokens=512@overlap=128@beside=1", counter)

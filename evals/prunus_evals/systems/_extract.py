@@ -1,4 +1,4 @@
-"""Shared by the extractors: the numbered sentences of a question, and replies that name them.
+"""Shared by the extractors: systems that name the numbered sentences of a question.
 
 The sentences are those of the question; for a question without, the sentences of its documents, numbered through all of
 them. A tag that no sentence has is negative in the reply: it is a wrong one. So a reply that names neither tags nor
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import prunus
 from prunus.answer.extract.tags import TagReply
-from prunus_evals.records import Document, Question, Reply
+from prunus_evals import readers
+from prunus_evals.records import Asker, Document, Question, Reply
 from prunus_evals.systems._documents import plain
 from prunus_evals.tokens import Counter
 
@@ -24,15 +25,20 @@ class Named:
     :param tags: known tags.
     :param unknown: how many further tags it named, which no sentence has.
     :param nonsense: whether its reply names neither tags nor None.
+    :param refused: whether it gave no reply, because the prompt was longer than its window; then this is nonsense, too.
     """
 
     tags: Sequence[int]
     unknown: int = 0
     nonsense: bool = False
+    refused: bool = False
 
 
-Extract = Callable[[str, Sequence[str]], Named]
-"""Returns what an extractor names for a question among sentences."""
+REFUSED = Named((), nonsense=True, refused=True)
+"""What an extractor names that refuses a prompt."""
+
+Extract = Callable[[str, Sequence[str], Sequence[Document]], Named]
+"""Returns what an extractor names for a question among the sentences of documents."""
 
 
 def named(reply: TagReply) -> Named:
@@ -49,9 +55,29 @@ def sentences_of(documents: Sequence[Document]) -> list[str]:
     return found
 
 
-class ExtractAsker:
-    """Documents that an extractor names sentences of."""
+class Extractor:
+    """Names sentences.
 
+    :param llm: spec of the language model that names them; '' for none.
+    """
+
+    def __init__(self, name: str, extract: Extract, counter: Counter, llm: str = "") -> None:
+        self.name = name
+        self._llm = llm
+        self._extract = extract
+        self._counter = counter
+
+    @property
+    def caveat(self) -> str:
+        """What tables must say of its model."""
+        return readers.caveat(self._llm)
+
+    def prepare(self, documents: Sequence[Document]) -> Asker:
+        """Keep the documents; the work depends on the question."""
+        return _Asker(documents, self._extract, self._counter)
+
+
+class _Asker:
     def __init__(self, documents: Sequence[Document], extract: Extract, counter: Counter) -> None:
         self._documents = documents
         self._extract = extract
@@ -69,10 +95,12 @@ class ExtractAsker:
     def _reply(self, question: str, sentences: Sequence[str], budget: int) -> Reply:
         """Return the tags, whatever the budget, and the sentences within it; asks once for all budgets."""
         if self._last is None or self._last[:2] != (question, sentences):
-            self._last = question, sentences, self._extract(question, sentences) if sentences else Named(())
+            named = self._extract(question, sentences, self._documents) if sentences else Named(())
+            self._last = question, sentences, named
         found = self._last[2]
         text = "\n".join(sentences[tag] for tag in sorted(found.tags))
         wrong = range(-found.unknown - found.nonsense, 0)
         tags = (*found.tags, *wrong) or None
         facts = {"nonsense": int(found.nonsense), "unknown": found.unknown}
+        facts |= {"refused": 1} if found.refused else {}
         return Reply(self._counter.head(text, budget), "text", tags=tags, facts=facts)

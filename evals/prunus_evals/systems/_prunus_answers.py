@@ -1,7 +1,8 @@
 """Shared with ``prunus``: the extractors and the answers of Prunus as systems.
 
-``prunus:sentences`` and ``prunus:tags@llm=SPEC`` name the tags of sentences; ``prunus:ask`` returns the quotes of an
-answer, without a model or with ``@llm=SPEC``. Options: ``@count=3``: sentences at most; ``@embedder=SPEC``;
+``prunus:sentences`` and ``prunus:tags@llm=SPEC`` name the tags of sentences; ``prunus:extract`` returns the passages
+that the extractor takes out of whole pages, and ``prunus:ask`` the quotes of an answer, both without a model or with
+``@llm=SPEC``. Options: ``@count=3``: sentences at most, without a model; ``@embedder=SPEC``;
 ``@mode=naive``, ``vector`` or ``clean``: the baselines of an answer with a model.
 """
 
@@ -12,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import prunus
-from prunus.core.errors import OutsideFailed, PrunusError
+from prunus.core.errors import BadBudget, OutsideFailed, OverWindow, PrunusError
 from prunus.core.ports import Tagged
 from prunus.core.registry import make_engine
 from prunus.core.types import Span, Usage
@@ -21,35 +22,74 @@ from prunus_evals.errors import UnknownName
 from prunus_evals.records import Asker, Document, Reply, Stage, System
 from prunus_evals.systems import _embed
 from prunus_evals.systems._documents import read
-from prunus_evals.systems._extract import ExtractAsker, Named
+from prunus_evals.systems._extract import REFUSED, Extractor, Named
 from prunus_evals.systems._variants import Kinds, Variant
 from prunus_evals.tokens import Counter
 
-HEADS = ("sentences", "tags", "ask")
+HEADS = ("sentences", "tags", "extract", "ask")
+READ = 32_768
+"""Tokens of a question's pages that passages are extracted from at most."""
+
 OPTIONS: Kinds = {"llm": str, "count": int, "embedder": str, "mode": ("default", "naive", "vector", "clean")}
 _NONSENSE = "named neither tags nor None"
 
 
-class Extractor:
-    """Names the sentences that an extractor of Prunus chooses."""
+def segments_of(sentences: Sequence[str], documents: Sequence[Document]) -> list[Tagged]:
+    """Return sentences as segments, each at its place in its document and under that one's title.
 
-    def __init__(self, variant: Variant, counter: Counter, name: str) -> None:
-        self.name = name
-        self._counter = counter
-        options = variant.options
-        self._llm = options.get("llm", "") if variant.head == "tags" else ""
-        if variant.head == "tags":
-            if "llm" not in options:
-                raise UnknownName("prunus:tags needs a language model: prunus:tags@llm=SPEC")
-            self._engine: Any = make_engine("extractor", "tags", llm=readers.model(self._llm))
+    A sentence that stands in no document behind the sentence before it has no title, and so have those after it.
+    """
+    found: list[Tagged] = []
+    number = end = loose = 0
+    for tag, sentence in enumerate(sentences):
+        place = -1
+        while number < len(documents) and (place := documents[number].content.find(sentence, end)) < 0:
+            number, end = number + 1, 0
+        if place < 0:
+            found.append(Tagged(tag, sentence, Span("", loose, loose + len(sentence))))
+            loose += len(sentence) + 1
         else:
-            spec = f"sentences:{options['count']}" if "count" in options else "sentences"
-            try:
-                self._engine = make_engine(
-                    "extractor", spec, embedder=_embed.embedder(options.get("embedder", "static"))
-                )
-            except PrunusError as error:
-                raise UnknownName(f"{name}: {error}") from error
+            end = place + len(sentence)
+            document = documents[number]
+            found.append(Tagged(tag, sentence, Span(document.id, place, end), above=document.title))
+    return found
+
+
+class _Naming:
+    """An extractor of Prunus that names sentences.
+
+    :param name: of the system, for errors.
+    """
+
+    def __init__(self, name: str, engine: Any) -> None:
+        self._name = name
+        self._engine = engine
+
+    def extract(self, question: str, sentences: Sequence[str], documents: Sequence[Document]) -> Named:
+        """Return what it names.
+
+        :raises ReaderFailed: its model failed.
+        """
+        try:
+            segments = segments_of(sentences, documents)
+            found: list[int] | None = asyncio.run(self._engine.extract(question, segments))
+        except (BadBudget, OverWindow):
+            return REFUSED
+        except OutsideFailed as error:
+            if _NONSENSE in str(error):
+                return Named((), nonsense=True)
+            raise readers.failed(self._name, error) from error
+        return Named(found or ())
+
+
+class Passages:
+    """Returns the passages that an extractor of Prunus takes out of whole pages."""
+
+    def __init__(self, name: str, options: prunus.Options, counter: Counter, llm: str) -> None:
+        self.name = name
+        self._llm = llm
+        self._options = options
+        self._counter = counter
 
     @property
     def caveat(self) -> str:
@@ -57,21 +97,31 @@ class Extractor:
         return readers.caveat(self._llm)
 
     def prepare(self, documents: Sequence[Document]) -> Asker:
-        """Keep the documents; the work depends on the question."""
-        return ExtractAsker(documents, self._extract, self._counter)
+        """Clean the pages once."""
+        return _Extracting(self.name, read(documents), self._options, self._counter)
 
-    def _extract(self, question: str, sentences: Sequence[str]) -> Named:
-        segments, start = [], 0
-        for tag, sentence in enumerate(sentences):
-            segments.append(Tagged(tag, sentence, Span("page", start, start + len(sentence))))
-            start += len(sentence) + 1
+
+class _Extracting:
+    def __init__(self, name: str, pages: prunus.Documents | None, options: prunus.Options, counter: Counter) -> None:
+        self._name, self._pages, self._options, self._counter = name, pages, options, counter
+
+    def ask(self, question: str, budget: int) -> Reply:
+        """Return the passages, and as quotes, too, those that the budget cuts.
+
+        :raises ReaderFailed: the model failed.
+        """
+        if self._pages is None:
+            return Reply("", "text", quotes=())
         try:
-            found: list[int] | None = asyncio.run(self._engine.extract(question, segments))
+            passages = prunus.extract(question, self._pages, READ, self._options)
+        except (BadBudget, OverWindow) as error:
+            return Reply("", "text", quotes=(), facts={"nothing": str(error)})
         except OutsideFailed as error:
             if _NONSENSE in str(error):
-                return Named((), nonsense=True)
-            raise readers.failed(self.name, error) from error
-        return Named(found or ())
+                return Reply("", "text", quotes=(), facts={"nothing": str(error), "nonsense": 1})
+            raise readers.failed(self._name, error) from error
+        quotes = tuple(passage.text for passage in passages)
+        return Reply(self._counter.head("\n".join(quotes), budget), "text", quotes=quotes)
 
 
 class Answers:
@@ -123,7 +173,29 @@ def _stage(name: str, usage: Usage) -> Stage:
 
 
 def make(counter: Counter, variant: Variant, name: str) -> System:
-    """Return the system of a variant whose head is one of :data:`HEADS`."""
+    """Return the system of a variant whose head is one of :data:`HEADS`.
+
+    :raises UnknownName: a model or an embedder cannot be made, or an option has no meaning here.
+    """
+    options = variant.options
     if variant.head == "ask":
-        return Answers(variant.options, counter, name)
-    return Extractor(variant, counter, name)
+        return Answers(options, counter, name)
+    llm = options.get("llm", "")
+    if variant.head == "tags" and not llm:
+        raise UnknownName("prunus:tags needs a language model: prunus:tags@llm=SPEC")
+    if variant.head == "sentences" and llm:
+        raise UnknownName(f"{name}: sentences need no language model; take prunus:tags@llm={llm}")
+    spec = f"sentences:{options['count']}" if "count" in options else "sentences"
+    embedder = _embed.embedder(options.get("embedder", "static"))
+    try:
+        engine: Any = (
+            make_engine("extractor", "tags", llm=readers.model(llm))
+            if llm
+            else make_engine("extractor", spec, embedder=embedder)
+        )
+    except PrunusError as error:
+        raise UnknownName(f"{name}: {error}") from error
+    if variant.head == "extract":
+        chosen = {"extractor": "tags", "llm": llm} if llm else {"extractor": spec}
+        return Passages(name, prunus.Options(embedder=embedder, **chosen), counter, llm)
+    return Extractor(name, _Naming(name, engine).extract, counter, llm)

@@ -20,8 +20,8 @@ stages, as ``bm25>crossencoder`` and ``hybrid>generative:FOLDER``. FORMAT is ``h
 =============== ==================================================================================================
 
 ``prunus:hybrid:markdown`` prunes, then converts, within a budget of Markdown; ``prunus:hybrid:markdown@from=markdown``
-converts, then refines by the same scorer. ``prunus:sentences``, ``prunus:tags@llm=SPEC`` and ``prunus:ask`` are the
-extractors and the answers of Prunus: see :mod:`._prunus_answers`.
+converts, then refines by the same scorer. ``prunus:sentences``, ``prunus:tags@llm=SPEC``, ``prunus:extract`` and
+``prunus:ask`` are the extractors and the answers of Prunus: see :mod:`._prunus_answers`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from prunus_evals.tokens import Counter, llama2
 # name of the variant → spec of the scorer; "static" is the embedding scorer with static vectors
 SCORERS = {"hybrid": "hybrid", "bm25": "bm25", "static": "embedding"}
 FORMATS: tuple[Format, ...] = ("html", "markdown", "text")
-VARIANTS = (*(f"{scorer}:{format}" for scorer in SCORERS for format in FORMATS), "sentences", "ask")
+VARIANTS = (*(f"{scorer}:{format}" for scorer in SCORERS for format in FORMATS), "sentences", "extract", "ask")
 _YES = ("yes", "no")
 FLAGS = ("breadcrumbs", "links", "images", "emphasis", "full")
 NUMBERS = {"words": "max_words", "stages": "stages", "coarse": "coarse_budget", "coarse_words": "coarse_words"}

@@ -1,6 +1,7 @@
 """Any language model by prompt alone as an extractor: ``tags:SPEC`` replies with the tags of sentences.
 
-The whole list of sentences stands in one prompt. A reply that names neither tags nor None is counted as wrong.
+The whole list of sentences stands in one prompt. A reply that names neither tags nor None is counted as wrong; so is a
+prompt that is longer than the model's window.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from collections.abc import Sequence
 
 from prunus.answer.extract.tags import read_tags
 from prunus_evals import prompts, readers
-from prunus_evals.errors import UnknownName
-from prunus_evals.records import Asker, Document, System
-from prunus_evals.systems._extract import ExtractAsker, Named, named
+from prunus_evals.errors import ReaderFailed, UnknownName
+from prunus_evals.records import Document, System
+from prunus_evals.systems._extract import REFUSED, Extractor, Named, named
 from prunus_evals.tokens import Counter
 
 VARIANTS = ("MODEL",)
@@ -40,32 +41,19 @@ class Prompted:
         """Whether a model answers."""
         return bool(self._llm.real)
 
-    def extract(self, question: str, sentences: Sequence[str]) -> Named:
+    def extract(self, question: str, sentences: Sequence[str], documents: Sequence[Document] = ()) -> Named:
         """Return what the model names.
 
         :raises ReaderFailed: the model cannot be reached, refuses, or does not finish.
         """
         messages = prompts.render(PROMPT, {"sentences": tagged(sentences), "question": question})
-        reply = readers.ask(self.spec, self._llm, messages, readers.MAX_TOKENS["tags"])
+        try:
+            reply = readers.ask(self.spec, self._llm, messages, readers.MAX_TOKENS["tags"])
+        except ReaderFailed as error:
+            if readers.refused(error):
+                return REFUSED
+            raise
         return named(read_tags(reply.text, range(len(sentences))))
-
-
-class Tags:
-    """Names the sentences that a model names."""
-
-    def __init__(self, spec: str, counter: Counter) -> None:
-        self.name = f"tags:{spec}"
-        self._prompted = Prompted(spec)
-        self._counter = counter
-
-    @property
-    def caveat(self) -> str:
-        """What tables must say of its model."""
-        return readers.caveat(self._prompted.spec)
-
-    def prepare(self, documents: Sequence[Document]) -> Asker:
-        """Keep the documents; the work depends on the question."""
-        return ExtractAsker(documents, self._prompted.extract, self._counter)
 
 
 def accepts(variant: str) -> bool:
@@ -86,4 +74,4 @@ def missing(variant: str) -> str:
 
 def make(counter: Counter, variant: str) -> System:
     """Return the system of a model."""
-    return Tags(variant, counter)
+    return Extractor(f"tags:{variant}", Prompted(variant).extract, counter, variant)

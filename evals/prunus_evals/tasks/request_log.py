@@ -7,6 +7,9 @@ annotations, if there are any, are the truth: ``sets/requests/annotations.jsonl`
 The id is the first 16 digits of the sha256 of the request, in lower case with single spaces. A request without an
 annotation has no tags, so that metrics of tags do not apply to it.
 
+The log holds the sentences that the extractor saw, not the pages. So the documents of a question are these sentences,
+page by page: right for extractors, wrong for a system that cleans, converts, cuts or embeds whole pages.
+
 A request must not stand in training data: files in ``sets/requests/training`` (JSON lines; every text in them counts)
 and those that ``PRUNUS_TRAINING`` names are searched, and a request in one of them is an error.
 """
@@ -27,8 +30,11 @@ FORMAT = "prunus-requests-1"
 LOG, ANNOTATIONS, TRAINING = "sets/requests/log", "sets/requests/annotations.jsonl", "sets/requests/training"
 REQUESTS = 500
 ABOUT = About(
-    title="500 requests from the log of a server, with the tags that people gave",
-    metrics=("tags_f1", "tags_precision", "tags_recall", "tags_exact"),
+    title="500 requests from the log of a server, with the tags that people gave; sentences, not whole pages",
+    metrics=(
+        *("tags_f1", "tags_precision", "tags_recall", "tags_exact"),
+        *("tags_micro_f1", "tags_micro_precision", "tags_micro_recall", "tags_none"),
+    ),
     files=(LOG,),
     source="the request log of your server (prunus serve --log); yours alone",
     half="all",
