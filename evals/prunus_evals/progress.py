@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 
 import click
 
@@ -17,10 +18,16 @@ class Progress:
     """Writes a line now and then, and one when a task is done. Stored outcomes do not count towards the rate.
 
     :param terminal: whether the line can be written over; by default whether stderr is a terminal.
+    :param before: what stands before each line, as the name of a study.
+    :param write: takes the lines instead of stderr.
     """
 
-    def __init__(self, terminal: bool | None = None) -> None:
-        self._terminal = sys.stderr.isatty() if terminal is None else terminal
+    def __init__(
+        self, terminal: bool | None = None, before: str = "", write: Callable[[str], None] | None = None
+    ) -> None:
+        self._terminal = write is None and (sys.stderr.isatty() if terminal is None else terminal)
+        self._before = before
+        self._write = write
         self._start = self._shown = 0.0
         self._measured = 0
 
@@ -33,7 +40,10 @@ class Progress:
         done = state.pages == state.total
         if state.pages == 0 or done or now - self._shown >= EVERY[self._terminal]:
             self._shown = now
-            text = line(state, now - self._start, measured - self._measured)
+            text = self._before + line(state, now - self._start, measured - self._measured)
+            if self._write is not None:
+                self._write(text)
+                return
             click.echo(f"\r\x1b[K{text}" if self._terminal else text, err=True, nl=done or not self._terminal)
 
 

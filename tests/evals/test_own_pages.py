@@ -59,7 +59,7 @@ def test_the_example_of_the_documentation_runs(tmp_path: Path, monkeypatch: pyte
         result = CliRunner().invoke(main, command[2:])
         assert result.exit_code == 0, result.stderr
         assert (tmp_path / "run" / "report.html").is_file()
-        assert "10 questions" in result.stdout
+        assert "13 questions" in result.stdout
 
 
 def test_pages_are_files_folders_and_what_a_search_gave(folder: Path) -> None:

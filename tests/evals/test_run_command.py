@@ -336,3 +336,13 @@ def test_progress_on_a_terminal_is_written_over(capsys: pytest.CaptureFixture[st
     err = capsys.readouterr().err
     assert err.startswith("\rnq: 0 of 2 pages")
     assert err.count("\r") == 2 and err.count("2 of 2 pages") == 2
+
+
+def test_progress_of_a_study_has_its_name_and_few_lines() -> None:
+    found: list[str] = []
+    shown = Progress(before="htmlrag:5, ", write=found.append)
+    for pages in range(101):
+        shown(harness.Progress("nq", 1, 1, pages=pages, total=100, outcomes=pages))
+    assert found[0] == "htmlrag:5, nq: 0 of 100 pages, 0 outcomes"
+    assert found[-1].startswith("htmlrag:5, nq: 100 of 100 pages, 100 outcomes")
+    assert len(found) == 2

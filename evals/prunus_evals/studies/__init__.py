@@ -21,6 +21,7 @@ from typing import Any
 from prunus_evals import data, harness, metrics, readers, stats, tasks
 from prunus_evals.errors import EvalError, UnknownName
 from prunus_evals.harness import Plan
+from prunus_evals.progress import Progress
 from prunus_evals.records import Outcome
 from prunus_evals.split import Wanted
 
@@ -194,10 +195,7 @@ def run(
         raise EvalError(f"{study.name} has no plans")
     found: dict[str, Sequence[Outcome]] = {}
     for name, plan in study.plans(study, choice).items():
-
-        def tell(state: harness.Progress, name: str = name) -> None:
-            progress(f"{study.name}, {name}, {state.task}: {state.pages} pages, {state.outcomes} outcomes")
-
+        tell = Progress(before=f"{study.name}, {name}, ", write=progress)
         found[name] = harness.run(plan, folder, tell, add=True)
     return [explained(table) for table in study.tables(study, choice, found)]
 

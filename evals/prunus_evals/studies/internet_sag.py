@@ -25,6 +25,7 @@ from prunus_evals.errors import EvalError, UnknownName
 from prunus_evals.judging import summary
 from prunus_evals.judging.judge import ModelJudge
 from prunus_evals.judging.session import Place
+from prunus_evals.progress import Progress
 from prunus_evals.records import Outcome, Question, Reader, Reading, System
 from prunus_evals.studies import Choice, Number, Row, Study, Table, _sag_published
 from prunus_evals.studies._baselines import Nothing
@@ -123,10 +124,7 @@ def _measured(
     plan = studies.plan(study, choice, [system.name for system in made], budgets, metrics=tuple(wanted))
     plan = replace(plan, budgets=tuple(budgets), prompt=prompt)
     engines = harness.Engines(llama2(), list(made), {spec: readers.make(spec, prompt) for spec in plan.readers})
-
-    def tell(state: harness.Progress) -> None:
-        progress(f"{study.name}, {state.task}: {state.pages} pages, {state.outcomes} outcomes")
-
+    tell = Progress(before=f"{study.name}, ", write=progress)
     return harness.run(plan, folder, tell, engines, add=True)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from prunus_evals import harness, metrics, readers, studies, systems, tasks
+from prunus_evals.progress import Progress
 from prunus_evals.records import Outcome, System
 from prunus_evals.studies import Choice, Number, Row, Study, Table, _raptor_published
 from prunus_evals.studies._raptor_published import Published
@@ -171,10 +172,7 @@ class Running:
         plan = studies.plan(self.study, self.choice, [system.name for system in made], budgets, metrics=tuple(wanted))
         plan = replace(plan, budgets=tuple(budgets))
         engines = harness.Engines(self.counter, made, {spec: readers.make(spec) for spec in plan.readers})
-
-        def tell(state: harness.Progress) -> None:
-            self.progress(f"{self.study.name}, {state.task}: {state.pages} pages, {state.outcomes} outcomes")
-
+        tell = Progress(before=f"{self.study.name}, ", write=self.progress)
         return harness.run(plan, self.folder, tell, engines, add=True)
 
 
