@@ -147,17 +147,37 @@ def _rows(run: _Run, but: Iterable[str] = ()) -> list[str]:
 
 
 def _nothing(one: _Run, two: _Run, pairs: Mapping[str, str], alone: list[int]) -> str:
-    """Return why two runs cannot be compared."""
+    """Return why two runs cannot be compared: the first thing that they have nothing of in common."""
     folders = f"{one.folder} and {two.folder}"
     if any(alone):
-        return f"{folders} share no question; compare runs of the same tasks, halves and limits"
+        what = _halves(one, two) or "share no question"
+        return f"{folders} {what}; compare runs of the same tasks, halves and limits"
     for run, row in [(one, row) for row in pairs] + [(two, row) for row in pairs.values()]:
         if row not in _rows(run):
             return f"--match: {run.folder} has no row {row}; its rows are: {', '.join(_rows(run))}"
-    return (
-        f"{folders} share no task, system and budget; --match pairs rows of different names; rows of the first: "
-        f"{', '.join(_rows(one))}; of the second: {', '.join(_rows(two))}"
-    )
+    first = [next(iter(cell.values())) for (_, row, _), cell in one.cells.items() if row in (pairs or [row])]
+    second = [next(iter(cell.values())) for (_, row, _), cell in two.cells.items() if row in (pairs.values() or [row])]
+    for what in ("task", "budget") if pairs else ("task", "system", "budget", "reader"):
+        ours, theirs = (dict.fromkeys(getattr(outcome, what) for outcome in side) for side in (first, second))
+        both = ours.keys() & theirs.keys()
+        if not both:
+            has = f"the first has {', '.join(map(str, ours))}, the second {', '.join(map(str, theirs))}"
+            return f"{folders} share no {what}; {has}" + (f"; {HINT}" if what in ("system", "reader") else "")
+        first, second = ([outcome for outcome in side if getattr(outcome, what) in both] for side in (first, second))
+    return f"{folders} have no row at the same task and budget; {HINT}"
+
+
+HINT = "--match pairs rows of different names"
+
+
+def _halves(one: _Run, two: _Run) -> str:
+    """Return that no task was measured on the same half; '' where one was."""
+    first, second = (run.about.get("halves", {}) for run in (one, two))
+    tasks = [task for task in first if task in second]
+    if not tasks or any(first[task] == second[task] or "all" in (first[task], second[task]) for task in tasks):
+        return ""
+    told = ", ".join(f"{task}: {half_of(first[task])} and {half_of(second[task])}" for task in tasks)
+    return f"share no half of a task ({told})"
 
 
 def _last(about: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -36,11 +37,13 @@ def make(tmp_path: Path) -> Make:
         pages: Sequence[str] = KEYS,
         systems: Sequence[str] = ("s",),
         text: str = "p",
+        facts: Mapping[str, Any] = {},
+        half: str = "all",
         **plan: Any,
     ) -> Path:
         store = Store(tmp_path / name)
         fields = {"tasks": ["nq"], "systems": list(systems), "limit": None, **plan}
-        with provenance.noted(store, fields, {"nq": "all"}):
+        with provenance.noted(store, fields, {"nq": half}):
             for page in pages:
                 for number in range(2):
                     question = Question(f"{page}#{number}", "nq", page, one_page(text), f"Who is {number}?", ("Ann",))
@@ -48,7 +51,7 @@ def make(tmp_path: Path) -> Make:
                     for system in systems:
                         value = score(question.id, system, 512)
                         found = Outcome("nq", system, page, question.id, 512, {"answer": value}, 100, 0.5)
-                        store.keep(f"{question.id} {system}", found)
+                        store.keep(f"{question.id} {system}", replace(found, **facts))
         store.close()
         return tmp_path / name
 
@@ -131,7 +134,7 @@ def test_runs_without_a_common_question_or_row_cannot_be_compared(make: Make, tm
     c = make("c", drawn(1), systems=("t",))
     for second, said in (
         (b, "share no question"),
-        (c, "--match pairs rows of different names; rows of the first: s; of the second: t"),
+        (c, "share no system; the first has s, the second t; --match pairs rows of different names"),
         (tmp_path / "x", "not the folder of a run"),
     ):
         result = CliRunner().invoke(main, ["compare", str(a), str(second)])
@@ -141,6 +144,31 @@ def test_runs_without_a_common_question_or_row_cannot_be_compared(make: Make, tm
         with pytest.raises(EvalError, match=r"has no row gone; its rows are: [st]"):
             compare(a, c, dict([pair.split("=")]))
     assert CliRunner().invoke(main, ["compare", str(a), str(c), "--match", "s"]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ({"task": "own:q.jsonl"}, "share no task; the first has nq, the second own:q.jsonl"),
+        ({"task": "websrc", "system": "t", "budget": 9}, "share no task; the first has nq, the second websrc"),
+        ({"system": "t", "budget": 9}, "share no system; the first has s, the second t; --match pairs rows of"),
+        ({"budget": 1024}, "share no budget; the first has 512, the second 1024"),
+        ({"reader": "x"}, "share no reader; the first has none, the second x; --match pairs rows of different names"),
+    ],
+)
+def test_runs_with_nothing_in_common_are_told_what_differs_first(make: Make, facts: dict[str, Any], said: str) -> None:
+    a, b = make("a", drawn(1)), make("b", drawn(1), facts=facts)
+    with pytest.raises(EvalError) as error:
+        compare(a, b)
+    assert said in str(error.value)
+    assert ("--match" in str(error.value)) == ("--match" in said)
+
+
+def test_runs_of_different_halves_are_told_so(make: Make) -> None:
+    a = make("a", drawn(1), pages=KEYS[:3], half="dev")
+    b = make("b", drawn(1), pages=KEYS[3:6], half="report")
+    with pytest.raises(EvalError, match=r"share no half of a task \(nq: dev half and report half\)"):
+        compare(a, b)
 
 
 def test_rows_of_different_names_are_paired_on_request(make: Make) -> None:
