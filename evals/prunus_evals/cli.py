@@ -45,6 +45,7 @@ from prunus_evals.records import Outcome
 from prunus_evals.report.files import write as write_report
 from prunus_evals.report.markdown import markdown
 from prunus_evals.split import Half
+from prunus_evals.stats import counted
 from prunus_evals.store import FILE, Store
 
 HALVES = click.Choice(["dev", "report"])
@@ -700,8 +701,10 @@ def judge_command(folder: Path, between: str, **chosen: Any) -> None:
         raise click.UsageError("--grade needs --judge")
     place = session.Place(folder, (first, others[0]), chosen["limit"], chosen["seed"])
     if chosen["to"]:
-        number = place.export(chosen["to"])
-        click.echo(f"{chosen['to']}: {number} pairs; fill in the column better, and read it with --import")
+        number, equal = place.export(chosen["to"])
+        click.echo(f"{chosen['to']}: {counted(number, 'pair')}; fill in the column better, and read it with --import")
+        if equal:
+            click.echo(f"left out: {counted(equal, 'pair')} with equal answers, which --import counts as ties")
         return
     quiet = chosen["as_json"]
     with _interruptible(folder):

@@ -41,6 +41,11 @@ def shown(numbers: Sequence[float | None], digits: int = 3, signed: bool = False
     return f"{mean} [{' '.join(ends)}]" if ends else mean
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, as ``1 page`` and ``2 pages``."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
 def apart(low: float | None, high: float | None) -> int:
     """Return 1 for an interval above 0, -1 for one below it, and 0 for one that holds 0, or for none."""
     if low is None or high is None:

@@ -324,7 +324,7 @@ def good_is(row: dict[str, str]) -> str:
 @pytest.mark.parametrize("name", ["pairs.csv", "pairs.jsonl"])
 def test_pairs_come_back_from_people(run: Path, tmp_path: Path, name: str) -> None:
     path = tmp_path / name
-    assert place(run, seed=3).export(path) == QUESTIONS
+    assert place(run, seed=3).export(path) == (QUESTIONS, 0)
     filled(path, good_is)
     result = place(run, seed=3).people(path)
     assert only(result)["win"] == 6
@@ -336,6 +336,32 @@ def test_pairs_come_back_from_people(run: Path, tmp_path: Path, name: str) -> No
     assert (group["tie"], group["open"], group["win_share"][0]) == (5, 1, 0)
     with pytest.raises(EvalError, match="is not of this run, these systems and seed 4"):
         place(run, seed=4).people(path)
+
+
+@pytest.mark.parametrize("name", ["pairs.csv", "pairs.jsonl"])
+def test_equal_answers_are_ties_that_nobody_must_judge(run: Path, tmp_path: Path, name: str) -> None:
+    def says(text: str, *questions: int) -> None:
+        with closing(Store(run)) as store:
+            for system in ("good", "bad"):
+                for number in questions:
+                    store.keep(f"{system} {number}", Outcome("nq", system, f"page {number // 2}", f"q{number}", 512, {}, 9,
+                                                             0.1, reader="model", reading=Reading(text, 1, 1)))  # fmt: skip
+
+    says("the same", 0)
+    path = tmp_path / name
+    code, output = invoke(run, "--between", "good,bad", "--export", path)
+    assert code == 0
+    assert "5 pairs; fill in" in output
+    assert "left out: 1 pair with equal answers, which --import counts as ties" in output
+    assert "the same" not in path.read_text("utf-8")
+    filled(path, good_is)
+    result = place(run).people(path)
+    assert [only(result)[key] for key in ("win", "tie", "open", "pairs")] == [5, 1, 0, 6]
+    assert "ties that nobody had to judge, as both answers are the same: 1" in summary.table(result)
+    says("the same", *range(QUESTIONS))
+    path.unlink()
+    assert place(run).export(path) == (0, 6)
+    assert only(place(run).people(path))["tie"] == 6
 
 
 def test_files_for_people_hide_the_systems_and_mix_the_order(run: Path, tmp_path: Path) -> None:

@@ -32,6 +32,11 @@ class Pair:
     answers: tuple[str, str]
     caveats: tuple[str, ...] = ()
 
+    @property
+    def equal(self) -> bool:
+        """Whether both answers are the same text."""
+        return self.answers[0] == self.answers[1]
+
 
 @dataclass(frozen=True, slots=True)
 class Pairs:

@@ -1,5 +1,7 @@
 """Pairs for people: a file to fill in, with the systems' names hidden, and the verdicts read back from it.
 
+Pairs whose answers are equal are not in the file: they are ties.
+
 A seed decides the order of the pairs and which answer comes first. An import needs the run, the systems and the seed of
 the export, and nothing of the file but the columns ``pair`` and ``better``: a spreadsheet may change the others.
 """
@@ -27,12 +29,12 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def export(path: Path, pairs: Sequence[Pair], seed: int = 0) -> None:
-    """Write pairs as CSV, or as JSON lines where the name ends with ``.jsonl``.
+    """Write the pairs that people must judge as CSV, or as JSON lines where the name ends with ``.jsonl``.
 
     :raises EvalError: the file exists, or cannot be written.
     """
     rows = []
-    for pair in sorted(pairs, key=lambda pair: _digest(pair, seed)):
+    for pair in sorted((pair for pair in pairs if not pair.equal), key=lambda pair: _digest(pair, seed)):
         answers = pair.answers[::-1] if _turned(pair, seed) else pair.answers
         rows.append(dict(zip(COLUMNS, (_name(pair, seed), pair.question, *answers, "", ""), strict=True)))
     lines = _lines(rows) if _form(path) == "jsonl" else _table(rows)
@@ -47,6 +49,8 @@ def export(path: Path, pairs: Sequence[Pair], seed: int = 0) -> None:
 
 def load(path: Path, pairs: Sequence[Pair], seed: int = 0) -> list[Compared]:
     """Return the verdicts of a file that was filled in; a pair that is empty or not in the file is ``open``.
+
+    A pair whose answers are equal is a ``tie``, whatever the file says.
 
     :raises DataMissing: there is no such file.
     :raises EvalError: it cannot be read, is not such a file, names a pair twice or one of another run, systems or seed,
@@ -63,9 +67,10 @@ def load(path: Path, pairs: Sequence[Pair], seed: int = 0) -> list[Compared]:
         if word and word.lower() not in WORDS:
             raise EvalError(f"{path}, row {number}: better must be one of {', '.join(WORDS)}, not {word!r}")
         better[name] = word.lower()
-    if not any(better.values()):
+    if not any(better.values()) and not all(pair.equal for pair in pairs):
         raise EvalError(f"{path}: nothing is filled in; write {', '.join(WORDS)} in the column better")
-    return [Compared(pair, _verdict(better.get(name, ""), _turned(pair, seed))) for name, pair in known.items()]
+    words = {name: "tie" if pair.equal else better.get(name, "") for name, pair in known.items()}
+    return [Compared(pair, _verdict(words[name], _turned(pair, seed))) for name, pair in known.items()]
 
 
 def _verdict(word: str, turned: bool) -> Verdict:

@@ -66,16 +66,18 @@ class Place:
         """
         with self._open() as (store, found):
             about = self._about(store, f"people ({path.name})", "")
+            about["ties_unseen"] = sum(pair.equal for pair in found.found)
             return self._note(store, summary.of_pairs(found, people.load(path, found.found, self.seed), about))
 
-    def export(self, path: Path) -> int:
-        """Write the pairs for people, and return how many there are.
+    def export(self, path: Path) -> tuple[int, int]:
+        """Write the pairs for people; return how many these are, and how many are left out as ties of equal answers.
 
         :raises EvalError: the run cannot be used, or the file cannot be written.
         """
         with self._open() as (_, found):
             people.export(path, found.found, self.seed)
-            return len(found.found)
+            equal = sum(pair.equal for pair in found.found)
+            return len(found.found) - equal, equal
 
     @contextmanager
     def _open(self) -> Iterator[tuple[Store, pairs.Pairs]]:

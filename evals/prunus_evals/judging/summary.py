@@ -30,7 +30,7 @@ def of_pairs(pairs: Pairs, found: Sequence[Compared], about: Mapping[str, Any]) 
 def _verdicts(group: Group, own: Sequence[Compared]) -> dict[str, Any]:
     numbers: dict[str, Any] = _name(group, own)
     numbers |= {verdict: sum(one.verdict == verdict for one in own) for verdict in VERDICTS}
-    numbers["same_answers"] = sum(one.pair.answers[0] == one.pair.answers[1] for one in own)
+    numbers["same_answers"] = sum(one.pair.equal for one in own)
     judged = [one for one in own if one.verdict != "open"]
     numbers["a_in_both_orders"] = sum(one.orders == ("A", "A") for one in judged)
     numbers["b_in_both_orders"] = sum(one.orders == ("B", "B") for one in judged)
@@ -144,6 +144,8 @@ def table(result: Mapping[str, Any]) -> str:
         lines += _counts(group) if result["kind"] == "verdicts" else _grades(group, first, second)
     if result["alone"]:
         lines += ["", f"{result['alone']} answers have no partner: the other system did not answer the question"]
+    if result.get("ties_unseen"):
+        lines += ["", f"ties that nobody had to judge, as both answers are the same: {result['ties_unseen']}"]
     lines += ["", *told] if (told := unread(result)) else []
     tokens = result["judge_tokens"]
     if tokens:
