@@ -445,6 +445,27 @@ def test_what_cannot_be_compared_is_refused_by_name(run: Path, tmp_path: Path) -
     assert judge.asked == []
 
 
+def test_the_beginning_of_a_name_will_do_where_one_system_has_it(run: Path) -> None:
+    def add(system: str) -> None:
+        with closing(Store(run)) as store:
+            store.keep(system, Outcome("nq", system, "page 0", "q0", 512, {}, 9, 0.1, reader="model",
+                                       reading=Reading("bad says 0", 1, 1)))  # fmt: skip
+
+    add("chunks:whole")
+    for first, second in (("good", "chunks"), ("good > model", "chunks > model")):
+        result = Place(run, (first, second)).model("", made=Scripted(prefers_good))
+        assert result["between"] == [first, second.replace("chunks", "chunks:whole")]
+        assert (only(result)["win"], only(result)["pairs"]) == (1, 1)
+        assert {row["system"] for row in result["tokens"]} == {"good", "chunks:whole"}
+    with pytest.raises(EvalError, match="chunks:whole cannot be compared with itself"):
+        Place(run, ("chunks", "chunks:whole")).model("", made=Scripted(prefers_good))
+    add("chunks:filled")
+    with pytest.raises(UnknownName, match=r"chunks stands for several systems .* one of: chunks:whole, chunks:filled"):
+        Place(run, ("good", "chunks")).model("", made=Scripted(prefers_good))
+    with pytest.raises(UnknownName, match="good > other is not in this run"):
+        Place(run, ("good > other", "chunks:whole > model")).model("", made=Scripted(prefers_good))
+
+
 def test_an_answer_without_a_partner_is_counted(run: Path) -> None:
     with closing(Store(run)) as store:
         store.keep("x", Outcome("nq", "good", "p", "q9", 512, {}, 9, 0.1, reader="model", reading=Reading("x", 1, 1)))

@@ -61,17 +61,19 @@ def load(
 ) -> Pairs:
     """Return the pairs of two systems, in the order of their ids, which is a random one.
 
-    :param names: systems, as ``chunks_bm25``; or systems with readers, as ``chunks_bm25 > openai:m``.
+    :param names: systems, as ``chunks_bm25:whole``; or systems with readers, as ``chunks_bm25:whole > openai:m``. The
+        beginning of a name, as ``chunks_bm25``, will do where one system of the run has it.
     :param limit: pairs at most.
     :param outcomes: those whose answers are compared; None for all of the run.
-    :raises UnknownName: the run has no such system.
+    :raises UnknownName: the run has no such system, or several.
     :raises EvalError: a system has no answers, the two share no question, or the run does not keep its questions.
     """
-    if names[0] == names[1]:
-        raise EvalError(f"{names[0]} cannot be compared with itself")
     outcomes = store.outcomes() if outcomes is None else outcomes
     if not outcomes:
         raise EvalError("the run is empty: nothing was measured yet")
+    names = _whole(outcomes, names[0]), _whole(outcomes, names[1])
+    if names[0] == names[1]:
+        raise EvalError(f"{names[0]} cannot be compared with itself")
     by_row = all(" > " in name for name in names)
     first, second = (_answers(outcomes, name, by_row) for name in names)
     shared = [key for key in first if key in second]
@@ -82,12 +84,24 @@ def load(
     return Pairs(names, sorted(found, key=lambda pair: pair.id)[:limit], alone)
 
 
+def _whole(outcomes: Sequence[Outcome], name: str) -> str:
+    """Return the whole name of a system, or of a system with its reader, that is in the run."""
+    known = dict.fromkeys(outcome.system for outcome in outcomes)
+    start, mark, reader = name.partition(" > ")
+    among = dict.fromkeys(row_of(outcome) for outcome in outcomes) if mark else known
+    if name in among:
+        return name
+    found = [one for one in among if one.startswith(f"{start}:") and one.endswith(mark + reader)]
+    if len(found) > 1:
+        raise UnknownName(f"{name} stands for several systems of this run; name one of: {', '.join(found)}")
+    if not found:
+        raise UnknownName(f"{name} is not in this run; its systems are: {', '.join(known)}")
+    return found[0]
+
+
 def _answers(outcomes: Sequence[Outcome], name: str, by_row: bool) -> dict[tuple[object, ...], Outcome]:
     """Return the outcomes of a system with an answer; of a question that was measured twice, the last."""
     own = [outcome for outcome in outcomes if name in (outcome.system, row_of(outcome))]
-    if not own:
-        known = dict.fromkeys(outcome.system for outcome in outcomes)
-        raise UnknownName(f"{name} is not in this run; its systems are: {', '.join(known)}")
     answered = [outcome for outcome in own if outcome.reading is not None]
     if not answered:
         raise EvalError(f"{name} has no answers in this run: make them with prunus eval run --reader")

@@ -49,7 +49,7 @@ class Place:
         """
         with self._open() as (store, found):
             asked = made or judge.ModelJudge(spec)
-            about = self._about(store, asked.name, readers.caveat(asked.name, asked.real))
+            about = self._about(store, found.names, asked.name, readers.caveat(asked.name, asked.real))
             total = len(found.found)
 
             def on(done: int) -> None:
@@ -65,7 +65,7 @@ class Place:
         :raises EvalError: the run or the file cannot be used.
         """
         with self._open() as (store, found):
-            about = self._about(store, f"people ({path.name})", "")
+            about = self._about(store, found.names, f"people ({path.name})", "")
             about["ties_unseen"] = sum(pair.equal for pair in found.found)
             return self._note(store, summary.of_pairs(found, people.load(path, found.found, self.seed), about))
 
@@ -84,18 +84,18 @@ class Place:
         with closing(Store(self.folder, make=False)) as store:
             yield store, pairs.load(store, self.names, self.limit, self.outcomes)
 
-    def _about(self, store: Store, name: str, caveat: str) -> dict[str, Any]:
+    def _about(self, store: Store, names: tuple[str, str], name: str, caveat: str) -> dict[str, Any]:
         outcomes = [
             outcome
             for outcome in (store.outcomes() if self.outcomes is None else self.outcomes)
-            if outcome.reading is not None and {outcome.system, pairs.row_of(outcome)} & {*self.names}
+            if outcome.reading is not None and {outcome.system, pairs.row_of(outcome)} & {*names}
         ]
         about = {"judge": name, "caveat": caveat, "halves": store.about().get("halves", {})}
         return about | {"tokens": costs.sums(outcomes)}
 
     def _note(self, store: Store, result: dict[str, Any]) -> dict[str, Any]:
         noted = store.about().get(NOTE, {})
-        store.note({NOTE: {**noted, " | ".join((result["judge"], *self.names, result["kind"])): result}})
+        store.note({NOTE: {**noted, " | ".join((result["judge"], *result["between"], result["kind"])): result}})
         return result
 
 
