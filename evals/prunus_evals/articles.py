@@ -110,7 +110,7 @@ def table(result: dict[str, object]) -> str:
         mean = stats.shown(found["page_mean"], digits=4)
         lines.append(
             f"{name:18} {found['survived']:.5f} of {found['words']} words;"
-            f" page mean {mean}, min {found['page_min']:.4f}, {found['pages']} pages"
+            f" page mean {mean}, min {found['page_min']:.4f}, {stats.counted(found['pages'], 'page')}"
         )
         lines += [f"    {share:.4f} {page}" for page, share in found["worst"] if share < 1]
     return "\n".join(lines)

@@ -93,7 +93,7 @@ def _numbers(text: str) -> list[int]:
 
 def _progress(done: int, total: int) -> None:
     if done % 20 == 0 or done == total:
-        click.echo(f"{done} of {total} pages", err=True)
+        click.echo(f"{done} of {counted(total, 'page')}", err=True)
 
 
 def _write(path: Path, outcomes: Sequence[Outcome]) -> None:
@@ -719,7 +719,7 @@ def judge_command(folder: Path, between: str, **chosen: Any) -> None:
 
 def _judge_progress(done: int, total: int) -> None:
     if done % 10 == 0 or done == total:
-        click.echo(f"{done} of {total} pairs", err=True)
+        click.echo(f"{done} of {counted(total, 'pair')}", err=True)
 
 
 @main.command("stages")

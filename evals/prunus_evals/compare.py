@@ -16,7 +16,7 @@ from prunus_evals.report.numbers import COSTS, Cell, cells_of, difference, estim
 from prunus_evals.report.safe import readable
 from prunus_evals.report.text import half_of
 from prunus_evals.split import half
-from prunus_evals.stats import NONE_BELOW, apart, shown
+from prunus_evals.stats import NONE_BELOW, apart, counted, shown
 from prunus_evals.store import Store
 
 MOST = 10
@@ -225,6 +225,6 @@ def _lines(entry: Mapping[str, Any]) -> list[str]:
         mark = " *" if apart(*more[1:]) else ""
         lines.append(
             f"  {name:16} {numbers['a']:10.3f} {numbers['b']:10.3f}   "
-            f"{shown(more, signed=True)}, {numbers['questions']} questions{mark}"
+            f"{shown(more, signed=True)}, {counted(numbers['questions'], 'question')}{mark}"
         )
     return lines

@@ -116,5 +116,5 @@ def table(result: dict[str, Any]) -> str:
     for name, found in result["systems"].items():
         middle = stats.shown(found["f"])
         both = f"precision {found['precision']:.3f}, recall {found['recall']:.3f}"
-        lines.append(f"{name:14} F {middle}; {both}, {found['pages']} pages")
+        lines.append(f"{name:14} F {middle}; {both}, {stats.counted(found['pages'], 'page')}")
     return "\n".join(lines)

@@ -257,8 +257,9 @@ def summary(
 def table(result: Mapping[str, Any]) -> str:
     """Return a summary as a text table."""
     budgets = list(next(iter(result["systems"].values())))
-    head = f"{result['task']}, {result['half']} half, {result['embedder']}: {result['questions']} questions"
-    lines = [f"{head}, {result['pages']} pages; recall of the evidence [default minus this, 95 %; {stats.NONE_BELOW}]"]
+    head = f"{result['task']}, {result['half']} half, {result['embedder']}"
+    size = f"{stats.counted(result['questions'], 'question')}, {stats.counted(result['pages'], 'page')}"
+    lines = [f"{head}: {size}; recall of the evidence [default minus this, 95 %; {stats.NONE_BELOW}]"]
     lines.append(f"{'':20}" + "".join(f"{budget + ' tokens':>26}" for budget in budgets) + f"{'ms':>8}")
     for system, cells in result["systems"].items():
         shown = [_cell(cells[budget]) for budget in budgets]

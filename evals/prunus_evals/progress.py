@@ -9,6 +9,7 @@ from collections.abc import Callable
 import click
 
 from prunus_evals import harness
+from prunus_evals.stats import counted
 
 EVERY = {True: 0.2, False: 10.0}
 """Seconds between two lines: on a terminal, where the line is written over, and elsewhere."""
@@ -54,7 +55,7 @@ def line(state: harness.Progress, seconds: float, measured: int) -> str:
     :param measured: outcomes of this task that were not stored before.
     """
     place = f" ({state.number} of {state.tasks})" if state.tasks > 1 else ""
-    parts = [f"{state.task}{place}: {state.pages} of {state.total} pages", f"{state.outcomes} outcomes"]
+    parts = [f"{state.task}{place}: {state.pages} of {counted(state.total, 'page')}", f"{state.outcomes} outcomes"]
     if state.reused:
         parts.append(f"{state.reused} of them stored before")
     elif state.changed:

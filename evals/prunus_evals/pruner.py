@@ -180,7 +180,8 @@ def table(result: Mapping[str, Any]) -> str:
     """Return a summary as plain text: means with 95 % intervals, and the model's lead over each system."""
     left_out = ", ".join(f"{count} {reason}" for reason, count in sorted(result["left_out"].items())) or "none"
     lines = [
-        f"{result['task']}, {result['half']} half, budget {result['budget']}: {result['questions']} questions, "
+        f"{result['task']}, {result['half']} half, budget {result['budget']}: "
+        f"{stats.counted(result['questions'], 'question')}, "
         f"{result['blocks']} blocks each; left out: {left_out}",
         f"{'system':34}" + "".join(f"{metric:>24}" for metric in METRICS),
     ]

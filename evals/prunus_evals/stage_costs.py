@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from statistics import mean, median
 from typing import Any
 
-from prunus_evals import scoring, systems, tasks
+from prunus_evals import scoring, stats, systems, tasks
 from prunus_evals.errors import EvalError
 from prunus_evals.records import Question, Stage
 from prunus_evals.split import Half, digest
@@ -110,9 +110,9 @@ def _numbers(stages: Sequence[Stage]) -> dict[str, Any]:
 
 def table(result: Mapping[str, Any]) -> str:
     """Return a summary as a text table."""
+    size = f"{stats.counted(result['questions'], 'question')}, {stats.counted(result['pages'], 'page')} each"
     lines = [
-        f"cost by stage, {result['half']} half: {result['questions']} questions, {result['pages']} pages each, "
-        f"budget {result['budget']}; means of tokens, medians of seconds"
+        f"cost by stage, {result['half']} half: {size}, budget {result['budget']}; means of tokens, medians of seconds"
     ]
     lines.append(f"{'system':34}{'stage':20}{'tokens in':>12}{'tokens out':>12}{'seconds':>10}{'skipped':>9}")
     for name, row in result["systems"].items():

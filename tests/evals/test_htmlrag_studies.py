@@ -288,6 +288,9 @@ def test_a_table_of_few_pages_has_neither_intervals_nor_marks_and_says_why() -> 
     assert "Fewer than 10 pages give neither." in " ".join(table.notes)
     assert "No intervals and no marks: they need 10 pages." in studies.explained(table).notes
     assert studies.INTERVALS not in studies.explained(table).notes
+    alone = replace(table, notes=(studies.ALONE,))
+    assert studies.explained(alone).notes == ("No intervals: they need 10 pages.",)
+    assert "(dev half: 1 question, 1 page)" in studies.notes(study, chosen, next(iter(few.values()))[:1])[0]
 
 
 def test_every_caveat_is_told_once_with_whom_it_concerns() -> None:

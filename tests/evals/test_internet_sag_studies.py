@@ -96,7 +96,7 @@ def test_extractors_without_a_model_are_rows_of_their_own(tmp_path: Path) -> Non
     assert found["Prunus: sentences (no model)"] == [1, 1, 1, 1]
     assert found["All sentences"] == [1, pytest.approx(0.2), pytest.approx(1 / 3), 0]
     assert "hotpot:pages (dev half: 2 questions, 2 pages)" in tables[0].notes[0]
-    assert any("of the 1 questions that some sentence answers" in line for line in tables[0].notes)
+    assert any("of the 1 question that some sentence answers" in line for line in tables[0].notes)
     assert not printed(tables[0])
     assert not ours(tables[1])
     assert printed(tables[1])["EXTRACTOR-LLM"] == [0.8353, 0.7139, 0.7698, 0.7985]
@@ -238,7 +238,9 @@ def test_answers_are_judged_in_both_orders(tmp_path: Path) -> None:
         "Internet-SAG-Naive, scripted:the bishop": [0, 0, 0, 3, 0],
         "VectorDB-RAG, scripted:the bishop": [0, 0, 0, 3, 0],
     }
-    shown = "VectorDB-RAG, scripted:the bishop: share of wins minus losses +0.000 of 3 pairs; brackets: 95 %"
+    shown = (
+        "VectorDB-RAG, scripted:the bishop: share of wins minus losses +0.000 of 3 pairs; no interval below 10 pages."
+    )
     assert any(line.startswith(shown) for line in tables[0].notes)
     assert "no model" in " ".join(tables[0].notes) and not printed(tables[0])
     assert any(line.startswith("Judge: scripted:[[A]] (no model answered") for line in tables[0].notes)
@@ -279,7 +281,7 @@ def test_requests_without_tags_by_people_are_told_and_no_number_is_made_of_none(
     with pytest.raises(EvalError, match="nobody gave tags for these questions"):
         internet_sag.truth_of("request_log", [tagless])
     told = internet_sag.truth_of("request_log", [tagless, replace(tagless, question="2", scores={"tags_none": 1})])
-    assert told[-1] == "1 questions have no tags that people gave, and are in no number."
+    assert told[-1] == "In no number, as people gave no tags: 1 question."
 
 
 def test_the_need_for_a_search_is_seen_by_rules_and_by_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

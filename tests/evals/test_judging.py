@@ -226,7 +226,7 @@ def test_answers_to_different_prompts_are_no_pair(run: Path) -> None:
     assert result["alone"] == 1
     assert not any("says long" in prompt and "says short" in prompt for prompt in judge.asked)
     shown = session.table(result)
-    assert "reader model, prompt long: 1 pairs" in shown
+    assert "reader model, prompt long: 1 pair" in shown
     assert "good > model, prompt short" in shown
     rows = {(row["system"], row["prompt"]): row["questions"] for row in result["tokens"]}
     assert rows["good", "long"] == rows["good", "short"] == 2
@@ -489,7 +489,7 @@ def test_pairs_with_the_same_answer_are_counted(run: Path) -> None:
                                        reading=Reading("the same", 1, 1)))  # fmt: skip
     result = place(run).model("", made=Scripted(lambda prompt: "[[C]]"))
     assert only(result)["same_answers"] == 1
-    assert "both answers are the same in 1 pairs" in summary.table(result)
+    assert "both answers are the same in 1 pair" in summary.table(result)
 
 
 def test_tokens_are_summed_by_system_and_a_server_that_counts_none_is_not_zero(run: Path) -> None:

@@ -95,7 +95,7 @@ def test_tables_tell_answers_that_stand_in_the_pages_from_others(folder: Path) -
     assert len({one.page for one in found}) == 1
     result = run(task)
     assert result.exit_code == 0
-    assert "4 questions, 1 pages" in result.stdout
+    assert "4 questions, 1 page" in result.stdout
 
 
 def test_evidence_is_what_a_person_reads(folder: Path) -> None:

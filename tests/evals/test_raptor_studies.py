@@ -124,7 +124,7 @@ def test_without_a_reader_stand_ins_show_recall_at_each_budget(name: str, tmp_pa
     assert tables[0].columns == ("recall, 256 tokens", "recall, 8192 tokens")
     assert tables[1].columns == ("answer survives, 256 tokens", "answer survives, 8192 tokens")
     assert "a stand-in" in tables[0].title
-    assert "Stand-ins for the sets of the paper: qmsum:specific (dev half: 1 questions, 1 pages)" in tables[0].notes[0]
+    assert "Stand-ins for the sets of the paper: qmsum:specific (dev half: 1 question, 1 page)" in tables[0].notes[0]
     first = next(iter(ours(tables[0]).values()))
     assert all(value is not None and 0 <= value <= 100 for value in first)
     assert first[1] == 100

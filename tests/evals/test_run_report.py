@@ -222,6 +222,14 @@ def test_few_pages_give_no_interval_and_no_mark_in_any_form(tmp_path: Path) -> N
     assert '<span class="i">Δ +0.500</span>' in text
     assert "no interval below 10 pages" in text
     assert "0.500 Δ +0.500 |" in markdown({"nq": content["nq"]})
+    assert "bracket" not in markdown({"nq": content["nq"]})
+
+
+def test_one_question_about_one_page_is_singular() -> None:
+    content = summary([Outcome("nq", BASE, "p", "q", 512, {"answer": 1.0}, 100, 0.1)], "dev", BASE)
+    for text in (table(content), markdown({"nq": content["nq"]})):
+        assert "nq, dev half: 1 question, 1 page" in text
+        assert "1 questions" not in text and "1 pages" not in text
 
 
 def test_every_caveat_of_a_row_is_marked_once() -> None:

@@ -139,7 +139,7 @@ def table(result: Mapping[str, Any]) -> str:
         reader = f", reader {group['reader']}" if group["reader"] else ""
         reader += f", prompt {group['prompt']}" if group["prompt"] else ""
         caveats = f" ({', '.join(group['caveats'])})" if group["caveats"] else ""
-        size = f"{group['pairs']} pairs, {group['pages']} pages"
+        size = f"{stats.counted(group['pairs'], 'pair')}, {stats.counted(group['pages'], 'page')}"
         lines += ["", f"{where}, {group['budget']} tokens{reader}{caveats}: {size}"]
         lines += _counts(group) if result["kind"] == "verdicts" else _grades(group, first, second)
     if result["alone"]:
@@ -159,9 +159,9 @@ def _counts(group: Mapping[str, Any]) -> list[str]:
     shown += [f"{name} {group[name]}" for name in ("unreadable", "open") if group[name]]
     lines = ["  " + ", ".join(shown)]
     if group["same_answers"]:
-        lines.append(f"  both answers are the same in {group['same_answers']} pairs")
+        lines.append(f"  both answers are the same in {stats.counted(group['same_answers'], 'pair')}")
     if group["biased"]:
-        same = f"the first shown won in both orders of {group['a_in_both_orders']} pairs"
+        same = f"the first shown won in both orders of {stats.counted(group['a_in_both_orders'], 'pair')}"
         lines.append(f"  {same}, the second shown of {group['b_in_both_orders']}")
     if "win_share" in group:
         wins, loses = stats.shown(group["win_share"]), stats.shown(group["lose_share"])

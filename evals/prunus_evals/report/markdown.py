@@ -17,7 +17,8 @@ def markdown(tasks: Mapping[str, Mapping[str, Any]]) -> str:
         for metric, title in content["metrics"].items():
             parts += [
                 "",
-                f"{headline(task, content)}. {title[:1].upper()}{title[1:]}; in brackets 95 % over pages,",
+                f"{headline(task, content)}. {title[:1].upper()}{title[1:]};"
+                + (" in brackets 95 % over pages," if _intervals(content, metric) else ""),
                 _base(content),
                 "",
             ]
@@ -29,6 +30,12 @@ def markdown(tasks: Mapping[str, Mapping[str, Any]]) -> str:
                     parts.append(f"| {_safe(label(row, content['rows']))} | " + " | ".join(texts) + " |")
         parts += ["", "Tokens / CPU seconds a question:", "", *_costs(content)]
     return "\n".join(parts).strip() + "\n"
+
+
+def _intervals(content: Mapping[str, Any], metric: str) -> bool:
+    """Return whether a number of a metric has an interval."""
+    cells = (cell for cells in content["systems"].values() for cell in cells.values() if metric in cell)
+    return any(None not in cell[metric] for cell in cells)
 
 
 def _base(content: Mapping[str, Any]) -> str:

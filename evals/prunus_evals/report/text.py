@@ -9,7 +9,7 @@ from typing import Any
 
 from prunus_evals.report.numbers import leading
 from prunus_evals.report.safe import readable
-from prunus_evals.stats import NONE_BELOW, shown
+from prunus_evals.stats import NONE_BELOW, counted, shown
 
 
 def label(name: str, rows: Mapping[str, Mapping[str, str]]) -> str:
@@ -27,7 +27,8 @@ def headline(task: str, content: Mapping[str, Any]) -> str:
     """Return what every table of a task says: its half, and its numbers of questions and pages."""
     unasked = sum((content.get("left_out") or {}).values())
     left_out = f", {unasked} left out" if unasked else ""
-    return f"{task}, {half_of(content['half'])}: {content['questions']} questions, {content['pages']} pages{left_out}"
+    size = f"{counted(content['questions'], 'question')}, {counted(content['pages'], 'page')}"
+    return f"{task}, {half_of(content['half'])}: {size}{left_out}"
 
 
 def table(result: Mapping[str, Any]) -> str:

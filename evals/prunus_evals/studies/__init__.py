@@ -31,6 +31,10 @@ INTERVALS = (
     f"the interval of their paired difference. Fewer than {stats.FEWEST} pages give neither."
 )
 NO_INTERVALS = f"No intervals and no marks: they need {stats.FEWEST} pages."
+ALONE = f"Brackets: 95 % interval, bootstrap over pages; fewer than {stats.FEWEST} have none."
+"""The same for tables whose rows are not compared."""
+
+NONE_ALONE = f"No intervals: they need {stats.FEWEST} pages."
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +333,7 @@ def notes(study: Study, choice: Choice, outcomes: Sequence[Outcome]) -> tuple[st
         own = [outcome for outcome in outcomes if outcome.task == task.partition(":")[0] or outcome.task == task]
         questions, pages = len({outcome.question for outcome in own}), len({outcome.page for outcome in own})
         half = choice.half or tasks.about(task).half
-        parts.append(f"{task} ({half} half: {questions} questions, {pages} pages)")
+        parts.append(f"{task} ({half} half: {stats.counted(questions, 'question')}, {stats.counted(pages, 'page')})")
     lines = [f"{'Stand-ins for the sets of the paper' if choice.stand_ins else 'Sets'}: {', '.join(parts)}."]
     used = dict.fromkeys(outcome.reader for outcome in outcomes if outcome.reader != harness.NO_READER)
     caveats = {name: said for outcome in outcomes for name, said in outcome.caveats.items()}
@@ -346,7 +350,7 @@ def explained(table: Table) -> Table:
     numbers = [number for row in table.rows for number in row.numbers if number]
     said = table.notes
     if not any(number.low is not None for number in numbers):
-        said = tuple(NO_INTERVALS if line == INTERVALS else line for line in said)
+        said = tuple({INTERVALS: NO_INTERVALS, ALONE: NONE_ALONE}.get(line, line) for line in said)
     left_out = max((number.unpaired for number in numbers), default=0)
     if left_out:
         said += (f"Up to {left_out} questions of a number stand in one row alone: its paired difference lacks them.",)

@@ -238,14 +238,15 @@ def truth_of(task: str, outcomes: Sequence[Outcome]) -> list[str]:
     left = {outcome.question for outcome in outcomes} - answered - none
     if not answered and not none:
         raise EvalError(f"{task}: nobody gave tags for these questions; write them into {ANNOTATIONS}")
+    some, no = (stats.counted(len(questions), "question") for questions in (answered, none))
     lines = [
-        f"Recall, precision and F1: all tags of the {len(answered)} questions that some sentence answers, counted "
+        f"Recall, precision and F1: all tags of the {some} that some sentence answers, counted "
         "together; rows are not compared in these. "
-        f"EM: the share of the {len(none)} questions that no sentence answers for which none was named. "
+        f"EM: the share of the {no} that no sentence answers for which none was named. "
         "A reply that names neither tags nor None counts as one wrong tag."
     ]
     if left:
-        lines.append(f"{len(left)} questions have no tags that people gave, and are in no number.")
+        lines.append(f"In no number, as people gave no tags: {stats.counted(len(left), 'question')}.")
     return lines
 
 
@@ -366,7 +367,9 @@ def _differences(found: Mapping[str, Any]) -> list[str]:
     """Return the share of wins minus that of losses for each reader, with its interval."""
     return [
         f"{group['reader']}: share of wins minus losses {stats.shown(group['win_minus_lose'], signed=True)} "
-        f"of {group['pairs']} pairs; brackets: 95 %, bootstrap over pages, {stats.NONE_BELOW}."
+        f"of {stats.counted(group['pairs'], 'pair')}; "
+        + (stats.NONE_BELOW if None in group["win_minus_lose"] else "brackets: 95 %, bootstrap over pages")
+        + "."
         for group in found["groups"]
     ]
 

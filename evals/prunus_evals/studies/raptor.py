@@ -304,7 +304,7 @@ def said_of(
     """
     said = [line for line in studies.notes(study, choice, outcomes) if not line.startswith(OF_SYSTEMS)]
     if not paired:
-        said = [ALONE if line == studies.INTERVALS else line for line in said]
+        said = [studies.ALONE if line == studies.INTERVALS else line for line in said]
     return [*said, *notes(choice, lacks_dpr)]
 
 
@@ -385,9 +385,6 @@ def _run_layers(study: Study, choice: Choice, folder: Path | None, progress: Cal
             by = f", {reader}" if choice.readers else ""
             found += layer_tables(names, own, metric, said, f"{_titled(metric)}, %, {budget} tokens{by}")
     return found + [cited(f"{title}, accuracy, %", own) for title, own in _raptor_published.LAYERS.items()]
-
-
-ALONE = "Brackets: 95 % interval, bootstrap over pages; a single page has none."
 
 
 def _titled(metric: str) -> str:

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from prunus_evals import prompts, readers, tasks
+from prunus_evals import prompts, readers, studies, tasks
 from prunus_evals.errors import EvalError
 from prunus_evals.records import Document
 from prunus_evals.studies import Choice, Number, Row, Study, Table, _raptor_published, number
 from prunus_evals.studies._raptor_published import Published
-from prunus_evals.studies.raptor import ALONE, OPTIONS, SETS, Running, beside, cited, notes, recipe_of, running
+from prunus_evals.studies.raptor import OPTIONS, SETS, Running, beside, cited, notes, recipe_of, running
 from prunus_evals.systems._trees import Cost, Grown, grown
 
 STAND_INS = ("squality:text", "qmsum:specific", "xquad:de")
@@ -136,7 +136,7 @@ def compression_table(title: str, parents: Sequence[Parent], said: Sequence[str]
     for task in dict.fromkeys(parent.task for parent in parents):
         label = TITLES.get(task.partition(":")[0], task)
         rows.append(_compression(label, [parent for parent in parents if parent.task == task]))
-    lines = (*said, "Compression ratio: tokens of a summary by those of all its children.", ALONE)
+    lines = (*said, "Compression ratio: tokens of a summary by those of all its children.", studies.ALONE)
     return Table(title, _raptor_published.TABLE_10.columns, tuple(rows), lines, digits=2)
 
 
@@ -408,7 +408,7 @@ def hallucination_table(title: str, sample: Sequence[Judged], said: Sequence[str
         rows.append(Row(label, (Number(len(own)), Number(len(wrong)), share, Number(carried))))
     open_ones = sum(one.hallucinated is None for one in sample)
     lines = [*said, f"{open_ones} of {len(sample)} sampled summaries are not judged yet."] if open_ones else [*said]
-    lines.append(ALONE)
+    lines.append(studies.ALONE)
     return Table(title, _raptor_published.HALLUCINATION.columns, tuple(rows), tuple(lines), digits=1)
 
 
