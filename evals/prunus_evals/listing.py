@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -17,12 +18,14 @@ class Entry:
     """One thing that can be named.
 
     :param missing: what is missing to use it, in one line; '' where it can be used.
+    :param needs: what it needs, in one line, whether that is here or not; '' where it needs nothing.
     """
 
     name: str
     title: str
     missing: str = ""
     variants: tuple[str, ...] = ()
+    needs: str = ""
 
 
 def entries(kind: str) -> list[Entry]:
@@ -36,7 +39,9 @@ def _tasks() -> list[Entry]:
     for name in tasks.names():
         about = tasks.about(name)
         missing = data.missing_files(about.files, about.source)
-        found.append(Entry(tasks.shown(name), about.title, missing, about.variants))
+        files = ", ".join(file.replace("|", " or ") for file in about.files)
+        needs = f"{files} in the folder that {data.VARIABLE} names; source: {about.source}" if files else ""
+        found.append(Entry(tasks.shown(name), about.title, missing, about.variants, needs))
     return found
 
 
@@ -46,7 +51,7 @@ def _systems() -> list[Entry]:
         module = importlib.import_module(f"{systems.__name__}.{name}")
         title = (module.__doc__ or "").strip().splitlines()[0].replace("``", "").rstrip(".")
         variants = tuple(getattr(module, "VARIANTS", ()))
-        found.append(Entry(name, title, _lacking(name, variants), variants))
+        found.append(Entry(name, title, _lacking(name, variants), variants, getattr(module, "NEEDS", "")))
     return found
 
 
@@ -59,9 +64,11 @@ def _lacking(name: str, variants: Sequence[str]) -> str:
 
 
 def _metrics() -> list[Entry]:
-    return [
-        Entry(metric.name, f"{metric.title} ({metric.of})", metric.missing()) for metric in metrics.known().values()
-    ]
+    found = []
+    for metric in metrics.known().values():
+        needs = f"{', '.join(metric.packages)}: {metrics.INSTALL}" if metric.packages else ""
+        found.append(Entry(metric.name, f"{metric.title} ({metric.of})", metric.missing(), needs=needs))
+    return found
 
 
 def _prompts() -> list[Entry]:
@@ -83,7 +90,11 @@ def _studies() -> list[Entry]:
         lacking = "; ".join(filter(None, needs))
         if lacking and study.stand_ins and not studies.missing(study, replace(own, stand_ins=True)):
             lacking += "; its stand-ins are here: --stand-ins"
-        found.append(Entry(study.name, study.title, lacking))
+        sets = ", ".join(study.paper_tasks)
+        wants = [study.lacks(studies.Choice()), f"the sets of {sets}" if sets else ""]
+        if study.stand_ins:
+            wants.append(f"with --stand-ins the sets of {', '.join(study.stand_ins)}")
+        found.append(Entry(study.name, study.title, lacking, needs="; ".join(filter(None, wants))))
     return found
 
 
@@ -96,10 +107,16 @@ def table() -> str:
     lines: list[str] = []
     for kind in KINDS:
         lines += ["", f"{kind}:"]
-        for entry in entries(kind):
+        found = entries(kind)
+        most = next((said for said, number in Counter(entry.missing for entry in found).items()
+                     if said and 2 * number > len(found)), "")  # fmt: skip
+        if most:
+            others = [entry.name for entry in found if entry.missing != most]
+            lines.append(f"  missing for all{' but ' if others else ''}{', '.join(others)}: {most}")
+        for entry in found:
             name = entry.name + (f":{{{','.join(entry.variants)}}}" if entry.variants else "")
             lines.append(f"  {name:34} {entry.title}")
-            if entry.missing:
+            if entry.missing not in ("", most):
                 lines.append(f"  {'':34} missing: {entry.missing}")
     return "\n".join(lines).lstrip("\n")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import fields, replace
@@ -142,6 +143,26 @@ def test_list_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert result.exit_code == 0
     assert "page_qa/nq.jsonl.xz is not in" in result.output
     assert '"metrics": [' in CliRunner().invoke(main, ["list", "--json"]).output
+
+
+def test_list_says_once_what_nearly_all_tasks_lack(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PRUNUS_DATA", raising=False)
+    said = "missing for all but own:FILE: the evaluation data is missing: set PRUNUS_DATA"
+    output = CliRunner().invoke(main, ["list"]).output
+    assert said in output
+    assert output.count("the evaluation data is missing") == 1
+
+
+def test_list_says_in_json_what_everything_needs_whether_it_is_here_or_not() -> None:
+    found = json.loads(CliRunner().invoke(main, ["list", "--json"]).output)
+    needs = {kind: {entry["name"]: entry["needs"] for entry in entries} for kind, entries in found.items()}
+    assert needs["tasks"]["nq"].startswith("page_qa/nq.jsonl.xz in the folder that PRUNUS_DATA names; source: ")
+    assert needs["tasks"]["own:FILE"] == needs["systems"]["text_cut"] == ""
+    assert "pip install trafilatura" in needs["systems"]["main_text"]
+    assert "pip install 'prunus[evals]'" in needs["metrics"]["rouge_l"]
+    assert "name a language model with --reader" in needs["studies"]["htmlrag:1"]
+    for entry in (entry for entries in found.values() for entry in entries):
+        assert entry["needs"] or not entry["missing"], entry["name"]
 
 
 def test_a_name_that_is_nearly_right_is_suggested() -> None:

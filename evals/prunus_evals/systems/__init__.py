@@ -4,7 +4,7 @@ A file has ``make(counter, variant) -> System`` and, where it has several varian
 ``file`` or ``file:variant``. Where a file has ``accepts(variant) -> bool``, it takes further variants that are not
 listed and that ``all`` does not include; it may raise :class:`.errors.UnknownName` to say what is wrong. Where it has
 ``missing(variant) -> str``, that says in one line what a variant lacks here; '' where it lacks nothing. Such a variant
-cannot be made, and ``all`` leaves it out.
+cannot be made, and ``all`` leaves it out. ``NEEDS`` then says what its variants need, here or not.
 """
 
 from __future__ import annotations

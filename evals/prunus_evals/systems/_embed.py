@@ -37,6 +37,9 @@ PACKAGES = {
 }
 """The packages that an embedder or a reranker needs, and the line that installs them."""
 
+NEEDS = "; ".join(f"{name}: {line}" for name, (_, line) in PACKAGES.items())
+"""What embedders and rerankers need, in one line."""
+
 
 def spec_of(name: str) -> str:
     """Return the spec of an embedder by its short name."""

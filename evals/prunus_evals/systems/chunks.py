@@ -136,6 +136,9 @@ def accepts(variant: str) -> bool:
     return way in CUTS and (ranker == "bm25" or _embed.is_embedder(ranker))
 
 
+NEEDS = f"cut at headings: pip install 'prunus[evals]' (markdownify); {_embed.NEEDS}"
+
+
 def missing(variant: str) -> str:
     """Return what a variant lacks; '' where it lacks nothing."""
     way, ranker = _parts(variant)

@@ -98,6 +98,9 @@ def accepts(variant: str) -> bool:
     return True
 
 
+NEEDS = "pip install llmlingua, and the folder of a causal language model, as longllmlingua:FOLDER"
+
+
 def missing(variant: str) -> str:
     """Return what it lacks: the package, or the folder of a model."""
     if find_spec("llmlingua") is None:

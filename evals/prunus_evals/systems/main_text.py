@@ -80,6 +80,9 @@ def accepts(variant: str) -> bool:
     return read("main_text", variant, OPTIONS).head in VARIANTS
 
 
+NEEDS = "; ".join(f"{name}: pip install {package}" for name, package in DISTRIBUTIONS.items())
+
+
 def missing(variant: str) -> str:
     """Return which package a variant lacks; '' where it lacks none."""
     package = variant.partition("@")[0]

@@ -11,6 +11,9 @@ from prunus_evals.tokens import Counter
 VARIANTS = tuple(PACKERS)
 
 
+NEEDS = "pip install 'prunus[evals]' (markdownify)"
+
+
 def missing(variant: str) -> str:
     """Return what it lacks; '' where it lacks nothing."""
     return chunks.missing("headings:bm25")

@@ -269,6 +269,9 @@ def _is_scorer(spec: str) -> bool:
     return known or names_a_file(spec)
 
 
+NEEDS = f"{_embed.NEEDS}; a generative scorer or an answer with llm: a language model"
+
+
 def missing(variant: str) -> str:
     """Return which package an embedder lacks; '' where nothing is missing."""
     answers = _answers(variant)

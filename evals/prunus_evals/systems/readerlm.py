@@ -104,6 +104,9 @@ def accepts(variant: str) -> bool:
     return True
 
 
+NEEDS = "a language model, as readerlm:transformers:FOLDER; pip install 'prunus[transformers]'"
+
+
 def missing(variant: str) -> str:
     """Return what it lacks: a model, where none is named."""
     return "" if variant else LACKS

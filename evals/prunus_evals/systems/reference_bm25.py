@@ -84,6 +84,9 @@ class _Asker:
         return self._render(low)[0]
 
 
+NEEDS = "an environment of its own: prunus eval reference FOLDER (HTMLRAG_ENVIRONMENT names it)"
+
+
 def missing(variant: str) -> str:
     """Return what it lacks; '' where it lacks nothing."""
     made = python_of(reference_folder()).is_file()

@@ -67,6 +67,9 @@ def accepts(variant: str) -> bool:
     return True
 
 
+NEEDS = "a language model, as tags:openai:MODEL or tags:http://HOST/v1#MODEL"
+
+
 def missing(variant: str) -> str:
     """Return what it lacks: the name of a model, for the listed variant."""
     return "name a language model, as tags:openai:MODEL or tags:http://HOST/v1#MODEL" if variant == "MODEL" else ""

@@ -151,6 +151,9 @@ def accepts(variant: str) -> bool:
     return found.head in index.TREES and _embed.is_embedder(found.options.get("embedder", "static"))
 
 
+NEEDS = f"raptor: pip install 'prunus[raptor]'; {_embed.NEEDS}; summaries: a language model, as @llm=SPEC"
+
+
 def missing(variant: str) -> str:
     """Return which package a tree or an embedder lacks; '' where nothing is missing."""
     found = _variant(variant)

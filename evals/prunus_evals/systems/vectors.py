@@ -141,6 +141,9 @@ def accepts(variant: str) -> bool:
     return _embed.is_embedder(_variant(variant).head)
 
 
+NEEDS = _embed.NEEDS
+
+
 def missing(variant: str) -> str:
     """Return which package the embedder lacks; '' where nothing is missing."""
     return _embed.missing(_variant(variant).head)

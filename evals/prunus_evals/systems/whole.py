@@ -65,6 +65,9 @@ def accepts(variant: str) -> bool:
     return read("whole", variant, OPTIONS).head in VARIANTS
 
 
+NEEDS = "; ".join(f"{name}: pip install 'prunus[evals]' ({package})" for name, package in PACKAGES.items())
+
+
 def missing(variant: str) -> str:
     """Return which package a variant lacks; '' where it lacks none."""
     package = PACKAGES.get(variant.partition("@")[0], "")
