@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from prunus_evals import systems
 from prunus_evals.errors import EvalError
 from prunus_evals.provenance import differences
 from prunus_evals.readers import joined
 from prunus_evals.records import Outcome
-from prunus_evals.report.numbers import COSTS, Cell, cells_of, difference, estimate
+from prunus_evals.report.numbers import COSTS, HELD, Cell, cells_of, difference, estimate
 from prunus_evals.report.safe import readable
 from prunus_evals.report.text import half_of
 from prunus_evals.split import half
@@ -80,6 +81,7 @@ def compare(first: Path, second: Path, pairs: Mapping[str, str] = {}, cases: boo
         "rows_only_a": _rows(one, pairs or _rows(two)),
         "rows_only_b": _rows(two, pairs.values() if pairs else _rows(one)),
         "differences": tables,
+        "held": any(systems.holds(outcome.system) for outcome in _firsts(one) + _firsts(two)),
         "moved": {task: _named(found, task, one, cases) for task, found in moved.items()},
     }  # fmt: skip
 
@@ -155,8 +157,7 @@ def _nothing(one: _Run, two: _Run, pairs: Mapping[str, str], alone: list[int]) -
     for run, row in [(one, row) for row in pairs] + [(two, row) for row in pairs.values()]:
         if row not in _rows(run):
             return f"--match: {run.folder} has no row {row}; its rows are: {', '.join(_rows(run))}"
-    first = [next(iter(cell.values())) for (_, row, _), cell in one.cells.items() if row in (pairs or [row])]
-    second = [next(iter(cell.values())) for (_, row, _), cell in two.cells.items() if row in (pairs.values() or [row])]
+    first, second = _firsts(one, pairs), _firsts(two, pairs.values())
     for what in ("task", "budget") if pairs else ("task", "system", "budget", "reader"):
         ours, theirs = (dict.fromkeys(getattr(outcome, what) for outcome in side) for side in (first, second))
         both = ours.keys() & theirs.keys()
@@ -165,6 +166,11 @@ def _nothing(one: _Run, two: _Run, pairs: Mapping[str, str], alone: list[int]) -
             return f"{folders} share no {what}; {has}" + (f"; {HINT}" if what in ("system", "reader") else "")
         first, second = ([outcome for outcome in side if getattr(outcome, what) in both] for side in (first, second))
     return f"{folders} have no row at the same task and budget; {HINT}"
+
+
+def _firsts(run: _Run, rows: Collection[str] = ()) -> list[Outcome]:
+    """Return an outcome of each cell; only of these rows where any are named."""
+    return [next(iter(cell.values())) for (_, row, _), cell in run.cells.items() if not rows or row in rows]
 
 
 HINT = "--match pairs rows of different names"
@@ -214,7 +220,7 @@ def table(result: Mapping[str, Any]) -> str:
             where = f"{found['row']}, {found['budget']} tokens"
             asked = readable(f"{found['question']} {found['text']}")
             lines.append(f"  {found['b_minus_a']:+.3f} {found['metric']}, {where}: {asked}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *(["", HELD] if result["held"] else [])])
 
 
 def _lines(entry: Mapping[str, Any]) -> list[str]:

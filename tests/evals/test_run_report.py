@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from prunus_evals import provenance
+from prunus_evals import compare, provenance, systems
 from prunus_evals.cli import main
 from prunus_evals.errors import EvalError
 from prunus_evals.records import Document, LeftOut, Outcome, Question, Reading, Stage
@@ -230,6 +230,33 @@ def test_one_question_about_one_page_is_singular() -> None:
     for text in (table(content), markdown({"nq": content["nq"]})):
         assert "nq, dev half: 1 question, 1 page" in text
         assert "1 questions" not in text and "1 pages" not in text
+
+
+@pytest.mark.parametrize(
+    ("system", "said"), [("vectors:static", True), ("vectors:static@costs=yes", False), (BASE, False)]
+)
+def test_seconds_that_lack_held_vectors_are_noted_in_every_form(tmp_path: Path, system: str, said: bool) -> None:
+    found = [Outcome("nq", name, "p", "q", 512, {"answer": 1.0}, 100, 0.1) for name in (BASE, system)]
+    content = summary(found, "dev", BASE)
+    with closing(Store(tmp_path)) as store:
+        for outcome in found:
+            store.keep(outcome.system, outcome)
+    forms = (
+        table(content), markdown({"nq": content["nq"]}), files.write(tmp_path)[0].read_text("utf-8"),
+        compare.table(compare.compare(tmp_path, tmp_path)),
+    )  # fmt: skip
+    for text in forms:
+        assert (numbers.HELD in text) == said
+
+
+@pytest.mark.parametrize(
+    ("name", "holds"),
+    [("tree:ward", True), ("tree:ward@costs=yes", False), ("chunks:fixed:bm25", False), ("chunks:fixed:e5", True),
+     ("prunus:hybrid+e5:html", True), ("prunus:hybrid:html@embedder=e5", True), ("prunus:hybrid:html", False),
+     ("prunus:sentences", True), ("gone", False)],
+)  # fmt: skip
+def test_systems_that_hold_vectors_are_known_by_name(name: str, holds: bool) -> None:
+    assert systems.holds(name) == holds
 
 
 def test_every_caveat_of_a_row_is_marked_once() -> None:

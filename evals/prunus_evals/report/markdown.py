@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from prunus_evals.report.numbers import held
 from prunus_evals.report.safe import readable
 from prunus_evals.report.text import headline, label
 from prunus_evals.stats import NONE_BELOW, shown
@@ -29,6 +30,7 @@ def markdown(tasks: Mapping[str, Mapping[str, Any]]) -> str:
                 if any(texts):
                     parts.append(f"| {_safe(label(row, content['rows']))} | " + " | ".join(texts) + " |")
         parts += ["", "Tokens / CPU seconds a question:", "", *_costs(content)]
+        parts += ["", note] if (note := held(content)) else []
     return "\n".join(parts).strip() + "\n"
 
 

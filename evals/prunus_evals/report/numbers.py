@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from prunus.core.text.numbers import bounded_float
-from prunus_evals import metrics, stats
+from prunus_evals import metrics, stats, systems
 from prunus_evals.readers import joined
 from prunus_evals.records import Outcome, Reading
 from prunus_evals.split import Wanted
@@ -61,6 +61,18 @@ def cells_of(outcomes: Iterable[Outcome]) -> dict[tuple[str, str, int], dict[str
             )
         cell[outcome.question] = outcome
     return found
+
+
+HELD = (
+    "CPU and wall seconds leave out vectors, scores and trees that the run had made already, for another system, "
+    "budget or question; with @costs=yes they are whole."
+)
+"""What stands where seconds are shown of systems that hold them (:func:`.systems.holds`)."""
+
+
+def held(content: Mapping[str, Any]) -> str:
+    """Return :data:`HELD` where a row of a task is of such a system; else ''."""
+    return HELD if any(systems.holds(facts["system"]) for facts in content["rows"].values()) else ""
 
 
 def without_repeats(cells: Cells) -> dict[tuple[str, str, int], Cell]:

@@ -15,7 +15,7 @@ from prunus_evals import stats
 from prunus_evals.readers import CAVEATS
 from prunus_evals.report import plots
 from prunus_evals.report.cases import EVIDENCE, Case
-from prunus_evals.report.numbers import largest, leading
+from prunus_evals.report.numbers import held, largest, leading
 from prunus_evals.report.safe import safe
 from prunus_evals.report.text import headline, tokens
 
@@ -202,7 +202,8 @@ def _costs(task: str, content: Mapping[str, Any]) -> str:
         rows.append(f'<tr><th scope="row">{_name(row, content)}</th>{shown}</tr>\n')
     note = (
         "Tokens of evidence · CPU seconds · seconds of wall time a question, preparation of the page included. "
-        "Reader: tokens read + written, – where its server does not count, · seconds."
+        "Reader: tokens read + written, – where its server does not count, · seconds. "
+        f"{held(content)}"
     )
     return _wide(
         _caption(task, content, "costs"),

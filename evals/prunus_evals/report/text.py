@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from prunus_evals.report.numbers import leading
+from prunus_evals.report.numbers import held, leading
 from prunus_evals.report.safe import readable
 from prunus_evals.stats import NONE_BELOW, counted, shown
 
@@ -44,6 +44,7 @@ def table(result: Mapping[str, Any]) -> str:
             title = f"default minus this system, {content['metrics'][metric]}"
             lines += _block(content, title, partial(_minus, metric=metric))
         lines += _block(content, "mean tokens used / CPU seconds per question", _used)
+        lines += filter(None, [held(content)])
         lines += _block(
             content,
             "reader: mean tokens read / written / seconds per question; – where nothing counted",

@@ -90,6 +90,21 @@ def missing(name: str) -> str:
     return str(lacks(variant)) if lacks else ""
 
 
+def holds(name: str) -> bool:
+    """Return whether a system takes vectors, scores or trees that its run made before, so that its seconds lack them.
+
+    The name alone decides, as a report may show systems that are no longer there.
+    """
+    file, _, variant = name.partition(":")
+    head, *options = variant.split("@")
+    if "costs=yes" in options:
+        return False
+    if file == "chunks":
+        return not head.endswith(":bm25")
+    named = "+" in head or any(option.startswith(("embedder=", "reranker=")) for option in options)
+    return file in ("tree", "vectors") or (file == "prunus" and (named or head in ("sentences", "extract", "ask")))
+
+
 def _on_request(name: str) -> bool:
     """Return whether a file accepts this variant without listing it."""
     module, _, variant = name.partition(":")
