@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import cache
+from importlib.util import find_spec
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ from prunus.core.sync import run
 from prunus.core.types import Message
 from prunus.engines import Maker
 from prunus_evals import prompts
-from prunus_evals.errors import EvalError, ReaderFailed, SystemFailed, UnknownName, Unreachable
+from prunus_evals.errors import DataMissing, EvalError, ReaderFailed, SystemFailed, UnknownName, Unreachable
 from prunus_evals.metrics.choices import LETTERS
 from prunus_evals.records import Question, Reader, Reading
 from prunus_evals.store import Store
@@ -200,11 +201,35 @@ def identity(spec: str, store: Store) -> str:
     return json.dumps([spec, settings.llm_endpoint, settings.llm_options, said, files], sort_keys=True, default=str)
 
 
+def missing(spec: str) -> str:
+    """Return what a model of ``transformers`` lacks on this machine: a package, or its files; '' for nothing.
+
+    Prunus loads such a model at its first question; so it would be found missing only then.
+    """
+    engine, model = split_spec(spec)
+    if engine != "transformers":
+        return ""
+    if find_spec("torch") is None or find_spec("transformers") is None:
+        return "transformers and torch are not installed; run: pip install 'prunus[transformers]'"
+    if _folder(spec) is not None or not model:  # that no model is named, the engine says
+        return ""
+    from huggingface_hub import try_to_load_from_cache  # here: it comes with transformers
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        return "" if try_to_load_from_cache(model, "config.json") else f"{model}: not in the hub's local cache"
+    except HFValidationError:
+        return f"{model}: no such folder, and no hub id either"
+
+
 def model(spec: str) -> LLM:
     """Return the language model of a spec, with the endpoint, key and timeouts of the settings.
 
     :raises UnknownName: there is no such engine, or it cannot be made.
+    :raises DataMissing: a model of this machine lacks a package or its files.
     """
+    if lacking := missing(spec):
+        raise DataMissing(f"{spec}: {lacking}")
     try:
         made: LLM = Maker(replace(load_settings(), llm=spec), Options()).make("llm")
     except PrunusError as error:

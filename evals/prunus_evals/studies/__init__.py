@@ -177,8 +177,8 @@ def run(
 
     :param folder: where outcomes are kept, so that the study goes on where it was stopped. Studies may share a folder:
         what one has measured, another does not measure again.
-    :raises EvalError: the study needs a reader that the choice lacks, knows no such option, its data is not here, or a
-        run failed.
+    :raises EvalError: the study needs a reader that the choice lacks, knows no such option, its data is not here, a
+        system or a model that is named lacks something (nothing is measured then), or a run failed.
     """
     unknown = [name for name in choice.options if name not in study.options]
     if unknown:
@@ -189,14 +189,18 @@ def run(
     lacking = missing(study, choice)
     if lacking:
         raise EvalError(f"{study.name} cannot run: {lacking[0]}")
+    for spec in choice.readers:
+        readers.make(spec)  # a wrong spec is refused before anything is measured
     if study.run is not None:
         return [explained(table) for table in study.run(study, choice, folder, progress)]
     if study.plans is None or study.tables is None:
         raise EvalError(f"{study.name} has no plans")
     found: dict[str, Sequence[Outcome]] = {}
-    for name, plan in study.plans(study, choice).items():
+    plans = study.plans(study, choice)
+    made = {name: harness.engines_of(plan) for name, plan in plans.items()}  # all of them, before anything is measured
+    for name, plan in plans.items():
         tell = Progress(before=f"{study.name}, {name}, ", write=progress)
-        found[name] = harness.run(plan, folder, tell, add=True)
+        found[name] = harness.run(plan, folder, tell, made[name], add=True)
     return [explained(table) for table in study.tables(study, choice, found)]
 
 

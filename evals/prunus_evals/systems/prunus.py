@@ -271,10 +271,15 @@ def _is_scorer(spec: str) -> bool:
 
 
 def missing(variant: str) -> str:
-    """Return which package an embedder lacks; '' where nothing is missing."""
+    """Return which package an embedder lacks, or what the model of a generative scorer does; '' for nothing."""
     answers = _answers(variant)
     if answers is not None:
         return _embed.missing(answers.options.get("embedder", "static"))
     scorer, _, options = _split(variant)
-    embedder = options.get("embedder", scorer.partition("+")[2])
+    stages, _, embedder = scorer.partition("+")
+    settings = prunus.load_settings()
+    for spec in stages.split(">"):
+        if split_spec(spec)[0] == "generative" and (lacking := readers.missing(_model(spec, settings))):
+            return lacking
+    embedder = options.get("embedder", embedder)
     return _embed.missing(embedder) if embedder else ""
