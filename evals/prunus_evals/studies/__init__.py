@@ -111,7 +111,8 @@ class Study:
     :param answers: whether it measures evidence without a reader, and answers where one is named.
     :param options: what ``--set`` takes, by name, with one line on each.
     :param needs: the options that it cannot do without.
-    :param budgets: the paper's budgets, which a suite keeps; none: the study takes those of the suite.
+    :param budgets: the paper's budgets, which a suite keeps unless it is a trial; none: the study takes those of the
+        suite.
     :param run: for a study that the harness does not fit: does all itself, instead of ``plans`` and ``tables``.
     """
 
