@@ -257,16 +257,15 @@ def _interruptible(out: Path | None, reported: bool = False) -> Iterator[None]:
 
     :param reported: write the report of the folder afterwards, if it is a run.
     """
-    kept = _kept(out)
     try:
         yield
         if reported and out is not None and _measured(out):
             click.echo(f"report: {write_report(out)[0]}", err=True)
     except KeyboardInterrupt:
-        click.echo(f"\nprunus eval: interrupted; {kept}", err=True)
+        click.echo(f"\nprunus eval: interrupted; {_kept(out)}", err=True)
         raise click.exceptions.Exit(INTERRUPTED) from None
     except (ReaderFailed, SystemFailed) as error:
-        raise type(error)(f"{error}; {kept}") from error
+        raise type(error)(f"{error}; {_kept(out)}") from error
 
 
 def _measured(out: Path) -> bool:
@@ -281,7 +280,12 @@ def _kept(out: Path | None) -> str:
     """Return what is kept of a run that did not end well, and how it goes on."""
     if out is None:
         return "nothing was kept, for want of --out"
-    return f"what was measured is kept in {out}: run the same command again to go on"
+    if not (out / FILE).is_file():
+        return f"what was measured is kept in {out}: run the same command again to go on"
+    with closing(Store(out)) as store:
+        count = store.count
+    outcomes = "1 outcome is" if count == 1 else f"{count:,} outcomes are"
+    return f"{outcomes} kept in {out}: run the same command again to go on"
 
 
 @main.command("report")

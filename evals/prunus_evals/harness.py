@@ -80,6 +80,7 @@ class Progress:
     :param number, tasks: the place of the task among the tasks of the plan, from 1, and their number.
     :param pages, total: pages of the task that are done, and all of them, with those that have no fair question.
     :param outcomes: of the whole run; ``reused`` of them were stored before.
+    :param stopped: whether the run ends here, before its end.
     :param changed: whether code, packages or settings are not those that the folder's outcomes were measured with.
     """
 
@@ -91,6 +92,7 @@ class Progress:
     outcomes: int = 0
     reused: int = 0
     changed: bool = False
+    stopped: bool = False
 
 
 @dataclass(slots=True)
@@ -173,6 +175,11 @@ def _run_task(
             if progress is not None:
                 progress(state)
         whole = True
+    except BaseException:  # Ctrl-C, too: what is told last is what was measured
+        state.stopped = True
+        if progress is not None and state.total:
+            progress(state)
+        raise
     finally:
         store.note_asked(state.task, repr(plan), {outcome.question for outcome in found}, whole)
     if not found:

@@ -131,7 +131,7 @@ def test_ctrl_c_keeps_everything_and_says_how_to_go_on(tmp_path: Path, monkeypat
     monkeypatch.setattr(harness, "_measured", interrupted)
     result = run("--out", str(out))
     assert result.exit_code == 130
-    assert f"what was measured is kept in {out}: run the same command again to go on" in result.stderr
+    assert f"interrupted; 19 outcomes are kept in {out}: run the same command again to go on" in result.stderr
     assert "Traceback" not in result.stderr
     assert len(stored(out)) == 19
     assert about(out)["starts"][-1]["end"] == "interrupted"
@@ -172,9 +172,9 @@ def test_ctrl_c_in_a_shell_is_one_line_and_exit_code_130(tmp_path: Path) -> None
         shown, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in said and not shown
-    kept = f"what was measured is kept in {out}: run the same command again to go on"
-    assert said.splitlines()[-1] == f"prunus eval: interrupted; {kept}"
     kept_outcomes = stored(out)
+    kept = f"{len(kept_outcomes)} outcomes are kept in {out}: run the same command again to go on"
+    assert said.splitlines()[-1] == f"prunus eval: interrupted; {kept}"
     assert 30 <= len(kept_outcomes) < 1200
     assert about(out)["starts"][-1]["end"] == "interrupted"
     again = subprocess.run([*command, "--quiet"], env=environment, capture_output=True, check=True)
@@ -257,11 +257,10 @@ def test_a_reader_that_fails_is_exit_code_3(tmp_path: Path, monkeypatch: pytest.
     out = tmp_path / "run"
     result = run("--reader", "dying", "--out", str(out))
     assert result.exit_code == 3
-    line = result.stderr.splitlines()[-1]
-    assert (
-        line
-        == f"prunus eval: dying: the server is gone; what was measured is kept in {out}: run the same command again to go on"
-    )
+    progress, line = result.stderr.splitlines()[-2:]
+    kept = f"2 outcomes are kept in {out}: run the same command again to go on"
+    assert line == f"prunus eval: dying: the server is gone; {kept}"
+    assert progress.startswith("nq: 0 of 6 pages, 2 outcomes") and progress.endswith("stopped")
     assert len(stored(out)) == 2
     assert about(out)["starts"][-1]["end"].startswith("failed: dying: the server is gone")
 
@@ -275,7 +274,7 @@ def test_a_model_inside_a_system_that_fails_is_exit_code_3(tmp_path: Path, monke
         main, ["run", "--task", "nq", "--half", "all", "--systems", f"text_cut,{system}", "--out", str(out)]
     )
     assert result.exit_code == 3, result.stderr
-    kept = f"what was measured is kept in {out}: run the same command again to go on"
+    kept = f"8 outcomes are kept in {out}: run the same command again to go on"
     assert result.stderr.splitlines()[-1] == f"prunus eval: {system}: m at 127.0.0.1:9: no connection; {kept}"
     assert len(stored(out)) == 8
     assert about(out)["starts"][-1]["end"] == f"failed: {system}: m at 127.0.0.1:9: no connection"
