@@ -33,6 +33,13 @@ class Progress:
 
     def __call__(self, state: harness.Progress) -> None:
         """Show how far the run is."""
+        if state.waited:
+            text = f"{self._before}{state.task}: {state.asked}: {duration(state.waited)} so far"
+            if self._write is not None:
+                self._write(text)
+            else:
+                click.echo(f"\r\x1b[K{text}" if self._terminal else text, err=True, nl=not self._terminal)
+            return
         now = time.monotonic()
         measured = state.outcomes - state.reused
         if state.pages == 0 and not state.stopped:

@@ -345,3 +345,20 @@ def test_progress_of_a_study_has_its_name_and_few_lines() -> None:
     assert found[0] == "htmlrag:5, nq: 0 of 100 pages, 0 outcomes"
     assert found[-1].startswith("htmlrag:5, nq: 100 of 100 pages, 100 outcomes")
     assert len(found) == 2
+
+
+@pytest.mark.usefixtures("data")
+def test_progress_tells_what_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Slow:
+        name, real, caveat = "slow", True, ""
+
+        def read(self, question: Question, evidence: str) -> Reading:
+            time.sleep(0.4 if question.id.endswith("0") else 0)
+            return Reading("Ann")
+
+    monkeypatch.setattr(readers, "make", lambda spec, prompt="": Slow())
+    monkeypatch.setattr(harness, "PATIENCE", 0.15)
+    said = run("--reader", "slow", "--limit", "1", "--budgets", "20").stderr.splitlines()
+    waiting = [text for text in said if text.endswith(" so far")]
+    assert waiting and all(text.startswith("nq: question ") and ", slow: " in text for text in waiting)
+    assert said[-1].startswith("nq: 1 of 1 pages")
