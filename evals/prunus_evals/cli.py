@@ -145,7 +145,8 @@ def run_command(ctx: click.Context, /, task: str, suite: str, rows: Path | None,
     the folder that PRUNUS_DATA names. `prunus eval list` shows all names.
 
     With --out every outcome is kept: the same command goes on where it was stopped, and writes report.html and
-    report.json. The exit code is 3 where a language model failed, 1 where a study of a suite did, and 130 after Ctrl-C.
+    report.json. The exit code is 3 where a language model failed, 1 where a study of a suite did or where none of them
+    could be run, and 130 after Ctrl-C.
 
     \b
     Examples:
@@ -196,7 +197,7 @@ SUITE_OPTIONS = ("suite", "study", "reader", "half", "limit", "questions", "budg
 def _run_suite(ctx: click.Context, name: str, quiet: bool) -> None:
     """Run a suite with the options that the user gave.
 
-    The exit code is 1 where a study failed, and 3 where a language model could not be reached.
+    The exit code is 1 where a study failed, or where none was run, and 3 where a language model could not be reached.
     """
     given = {
         key: value
@@ -230,11 +231,14 @@ def _run_suite(ctx: click.Context, name: str, quiet: bool) -> None:
         for path in suites.write(name, done, _command(given), markdown_folder):
             click.echo(f"wrote {path}", err=True)
     click.echo(json.dumps([asdict(one) for one in done], ensure_ascii=False))
-    failed = [one for one in done if one.failed]
-    for one in failed:
+    missed = [one for one in done if one.failed]
+    for one in missed:
         click.echo(f"prunus eval: {one.study} was not run: {one.failed}", err=True)
-    if failed:
-        click.echo(f"prunus eval: {len(failed)} of {len(done)} studies were not run; {_kept(out)}", err=True)
+    failed = [one for one in missed if not one.absent]
+    if missed:
+        end = _kept(out) if failed else "what they lack is not here"
+        click.echo(f"prunus eval: {len(missed)} of {len(done)} studies were not run; {end}", err=True)
+    if failed or len(missed) == len(done):
         raise click.exceptions.Exit(OutsideFailed.exit_code if any(one.unreachable for one in done) else 1)
 
 
@@ -254,16 +258,15 @@ def _interruptible(out: Path | None, reported: bool = False) -> Iterator[None]:
 
     :param reported: write the report of the folder afterwards, if it is a run.
     """
-    kept = _kept(out)
     try:
         yield
         if reported and out is not None and _measured(out):
             click.echo(f"report: {write_report(out)[0]}", err=True)
     except KeyboardInterrupt:
-        click.echo(f"\nprunus eval: interrupted; {kept}", err=True)
+        click.echo(f"\nprunus eval: interrupted; {_kept(out)}", err=True)
         raise click.exceptions.Exit(INTERRUPTED) from None
     except (ReaderFailed, SystemFailed) as error:
-        raise type(error)(f"{error}; {kept}") from error
+        raise type(error)(f"{error}; {_kept(out)}") from error
 
 
 def _measured(out: Path) -> bool:
@@ -278,7 +281,12 @@ def _kept(out: Path | None) -> str:
     """Return what is kept of a run that did not end well, and how it goes on."""
     if out is None:
         return "nothing was kept, for want of --out"
-    return f"what was measured is kept in {out}: run the same command again to go on"
+    if not (out / FILE).is_file():
+        return f"what was measured is kept in {out}: run the same command again to go on"
+    with closing(Store(out)) as store:
+        count = store.count
+    outcomes = "1 outcome is" if count == 1 else f"{count:,} outcomes are"
+    return f"{outcomes} kept in {out}: run the same command again to go on"
 
 
 @main.command("report")

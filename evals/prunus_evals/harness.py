@@ -9,9 +9,10 @@ the same thing twice. The folder also knows what was run, with which versions, w
 from __future__ import annotations
 
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -26,6 +27,8 @@ from prunus_evals.tokens import Counter, llama2
 
 BUDGETS = (512, 1024, 2048, 4096)
 NO_READER = "none"
+PATIENCE = 10.0
+"""Seconds after which progress tells what an outcome waits for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,10 @@ class Progress:
     :param number, tasks: the place of the task among the tasks of the plan, from 1, and their number.
     :param pages, total: pages of the task that are done, and all of them, with those that have no fair question.
     :param outcomes: of the whole run; ``reused`` of them were stored before.
+    :param asked: the outcome that is measured now: its question, system and reader; ``since``: when it began, by the
+        monotonic clock.
+    :param waited: seconds that it has taken so far, where these are many; else 0.
+    :param stopped: whether the run ends here, before its end.
     :param changed: whether code, packages or settings are not those that the folder's outcomes were measured with.
     """
 
@@ -91,6 +98,10 @@ class Progress:
     outcomes: int = 0
     reused: int = 0
     changed: bool = False
+    stopped: bool = False
+    asked: str = ""
+    since: float = 0.0
+    waited: float = 0.0
 
 
 @dataclass(slots=True)
@@ -130,14 +141,39 @@ def run(
         with closing(Store(folder)) as store, provenance.noted(store, asdict(plan), halves, add):
             changed = store.fact("state") not in (None, provenance.state())
             state = Progress(tasks=len(plan.tasks), changed=changed)
-            for state.number, state.task in enumerate(plan.tasks, 1):
-                unasked: list[LeftOut] = []
-                found += _run_task(plan, halves[state.task], made, store, state, progress, unasked)
-                if left_out is not None:
-                    left_out[state.task] = provenance.reasons(unasked)
+            with _watched(state, progress):
+                for state.number, state.task in enumerate(plan.tasks, 1):
+                    unasked: list[LeftOut] = []
+                    found += _run_task(plan, halves[state.task], made, store, state, progress, unasked)
+                    if left_out is not None:
+                        left_out[state.task] = provenance.reasons(unasked)
     except sqlite3.Error as error:
         raise EvalError(f"{folder} cannot be written: {error}; what was measured before is kept") from error
     return found
+
+
+@contextmanager
+def _watched(state: Progress, progress: Callable[[Progress], None] | None) -> Iterator[None]:
+    """Tell, every :data:`PATIENCE` seconds, which outcome takes longer than that."""
+    if progress is None:
+        yield
+        return
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(PATIENCE):
+            now = replace(state)  # the run goes on meanwhile
+            waited = time.monotonic() - now.since
+            if now.asked and waited >= PATIENCE:
+                progress(replace(now, waited=waited))
+
+    watching = threading.Thread(target=watch, daemon=True)
+    watching.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watching.join()
 
 
 def _run_task(
@@ -173,6 +209,11 @@ def _run_task(
             if progress is not None:
                 progress(state)
         whole = True
+    except BaseException:  # Ctrl-C, too: what is told last is what was measured
+        state.stopped = True
+        if progress is not None and state.total:
+            progress(state)
+        raise
     finally:
         store.note_asked(state.task, repr(plan), {outcome.question for outcome in found}, whole)
     if not found:
@@ -221,11 +262,16 @@ def run_page(
                     outcome = store.outcome(key)
                     if outcome is None:
                         asked = spec, reader, model
+                        if state is not None:
+                            state.since = time.monotonic()
+                            state.asked = f"question {question.id}, {system.name}" + (f", {spec}" if reader else "")
                         outcome = _measured(question, preparing, budget, asked, chosen, engines.counter, store)
                         named = plan.prompt if reader and plan else ""
                         outcome = replace(outcome, prompt_name=named, state=measured_by)
                         store.keep_question(question)
                         store.keep(key, outcome)
+                        if state is not None:
+                            state.asked = ""
                     elif state is not None:
                         state.reused += 1
                     store.note_state(measured_by)

@@ -34,11 +34,18 @@ class Progress:
 
     def __call__(self, state: harness.Progress) -> None:
         """Show how far the run is."""
+        if state.waited:
+            text = f"{self._before}{state.task}: {state.asked}: {duration(state.waited)} so far"
+            if self._write is not None:
+                self._write(text)
+            else:
+                click.echo(f"\r\x1b[K{text}" if self._terminal else text, err=True, nl=not self._terminal)
+            return
         now = time.monotonic()
         measured = state.outcomes - state.reused
-        if state.pages == 0:
+        if state.pages == 0 and not state.stopped:
             self._start, self._measured = now, measured
-        done = state.pages == state.total
+        done = state.stopped or state.pages == state.total
         if state.pages == 0 or done or now - self._shown >= EVERY[self._terminal]:
             self._shown = now
             text = self._before + line(state, now - self._start, measured - self._measured)
@@ -62,7 +69,9 @@ def line(state: harness.Progress, seconds: float, measured: int) -> str:
         parts.append("measured again, since code, packages or settings have changed")
     if measured and seconds > 0:
         parts.append(f"{measured / seconds:.1f} a second")
-    if 0 < state.pages < state.total:
+    if state.stopped:
+        parts.append("stopped")
+    elif 0 < state.pages < state.total:
         parts.append(f"{duration(seconds / state.pages * (state.total - state.pages))} left")
     return ", ".join(parts)
 

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import cache
+from importlib.util import find_spec
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ from prunus.core.sync import run
 from prunus.core.types import Message
 from prunus.engines import Maker
 from prunus_evals import prompts
-from prunus_evals.errors import EvalError, ReaderFailed, SystemFailed, UnknownName, Unreachable
+from prunus_evals.errors import DataMissing, EvalError, ReaderFailed, SystemFailed, UnknownName, Unreachable
 from prunus_evals.metrics.choices import LETTERS
 from prunus_evals.records import Question, Reader, Reading
 from prunus_evals.store import Store
@@ -43,11 +44,26 @@ MAX_TOKENS = {"short": 64, "long": 512, "choice": 8, "yes_no": 8, "tags": 256, "
 SECONDS = 600.0
 """Time for one answer."""
 
+RETRIES = 1
+"""How often a server that failed is asked again, unless ``llm_options`` says otherwise.
+
+A silent server takes 120 s of each try. A run that stops loses nothing, so it rather stops soon.
+"""
+
 ASK_SECONDS = 5.0
 """Time for a server's list of models."""
 
 TINY = 1_000_000_000
 """A model of fewer parameters is called tiny."""
+
+MORE_TIME = (
+    "see whether the server is well, give less to read with --budgets, or raise first (seconds until the first word), "
+    "gap and retries of llm_options in prunus.toml"
+)
+"""The way out where a model is silent."""
+
+_SILENT = "no answer within the time-out"
+"""What the engine of servers says of a silent one."""
 
 _SAID = {
     "scripted": "no model answered: replies are scripted, and prove the plumbing alone",
@@ -61,6 +77,9 @@ CAVEATS = {
     for names in combinations(_SAID, count)
 }
 """What tables say of models, by a caveat, or by several as :func:`joined` writes them."""
+
+SERVED = ("openai:", "http://", "https://")
+"""What the specs of models on servers begin with."""
 
 _URL = re.compile(r"https?://[^#\s]+")
 _BILLIONS = re.compile(r"(?<![0-9a-z.])(?:[0-9]{1,3}x)?([0-9]{1,4}(?:\.[0-9]{1,3})?)b(?![0-9a-z])")
@@ -200,13 +219,40 @@ def identity(spec: str, store: Store) -> str:
     return json.dumps([spec, settings.llm_endpoint, settings.llm_options, said, files], sort_keys=True, default=str)
 
 
+def missing(spec: str) -> str:
+    """Return what a model of ``transformers`` lacks on this machine: a package, or its files; '' for nothing.
+
+    Prunus loads such a model at its first question; so it would be found missing only then.
+    """
+    engine, model = split_spec(spec)
+    if engine != "transformers":
+        return ""
+    if find_spec("torch") is None or find_spec("transformers") is None:
+        return "transformers and torch are not installed; run: pip install 'prunus[transformers]'"
+    if _folder(spec) is not None or not model:  # that no model is named, the engine says
+        return ""
+    from huggingface_hub import try_to_load_from_cache  # here: it comes with transformers
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        return "" if try_to_load_from_cache(model, "config.json") else f"{model}: not in the hub's local cache"
+    except HFValidationError:
+        return f"{model}: no such folder, and no hub id either"
+
+
 def model(spec: str) -> LLM:
     """Return the language model of a spec, with the endpoint, key and timeouts of the settings.
 
     :raises UnknownName: there is no such engine, or it cannot be made.
+    :raises DataMissing: a model of this machine lacks a package or its files.
     """
+    if lacking := missing(spec):
+        raise DataMissing(f"{spec}: {lacking}")
+    settings = replace(load_settings(), llm=spec)
+    if spec.startswith(SERVED):
+        settings = replace(settings, llm_options={"retries": RETRIES, **settings.llm_options})
     try:
-        made: LLM = Maker(replace(load_settings(), llm=spec), Options()).make("llm")
+        made: LLM = Maker(settings, Options()).make("llm")
     except PrunusError as error:
         raise UnknownName(f"reader {spec}: {error}") from error
     return made
@@ -271,9 +317,14 @@ def ask(name: str, llm: LLM, messages: Sequence[Message], max_tokens: int) -> Re
             lambda: asyncio.wait_for(_reply(llm, messages, max_tokens), SECONDS)
         )
     except TimeoutError as error:
-        raise Unreachable(f"{name} did not answer within {SECONDS:.0f} s") from error
+        raise Unreachable(f"{name} did not answer within {SECONDS:.0f} s; {MORE_TIME}") from error
     except PrunusError as error:
-        raise failed(name, error, ReaderFailed) from error
+        found = failed(name, error, ReaderFailed)
+        if _SILENT in str(error):
+            tries = load_settings().llm_options.get("retries", RETRIES) + 1
+            waited = f"{time.perf_counter() - start:.0f} s, {tries} {'try' if tries == 1 else 'tries'} at most"
+            raise type(found)(f"{found}; it was waited for {waited}; {MORE_TIME}") from error
+        raise found from error
     except Exception as error:  # the code of another package may raise anything
         raise ReaderFailed(f"{name}: {one_line(f'{type(error).__name__}: {error}', longest=300)}") from error
     return Reading(text, prompt_tokens, completion_tokens, time.perf_counter() - start)

@@ -150,6 +150,11 @@ class Store:
         """Whether nothing was measured yet."""
         return self._database.execute("select 1 from outcomes limit 1").fetchone() is None
 
+    @property
+    def count(self) -> int:
+        """How many outcomes are kept, those of older code, too."""
+        return int(self._database.execute("select count(*) from outcomes").fetchone()[0])
+
     def outcome(self, key: str) -> Outcome | None:
         """Return a stored outcome; None where it is not measured yet."""
         row = self._database.execute("select value from outcomes where key = ?", (key,)).fetchone()

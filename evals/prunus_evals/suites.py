@@ -34,11 +34,14 @@ class Suite:
 
     :param belongs: whether a study is one of the suite.
     :param choice: what is chosen where the user chooses nothing.
+    :param trial: it shows that all of it runs, and measures nothing: its budgets come before those of a study, since
+        small models have small windows, and the first reader judges where no judge is named.
     """
 
     title: str
     belongs: Callable[[Study], bool]
     choice: Choice
+    trial: bool = False
 
 
 SUITES = {
@@ -51,6 +54,7 @@ SUITES = {
         "every study that a language model answers in, on a handful of items",
         lambda study: study.reader or study.answers or bool(study.needs),
         Choice(budgets=(1024,), limit=2, questions=1),
+        trial=True,
     ),
 }
 
@@ -61,6 +65,7 @@ class Done:
 
     :param failed: why there are none; '' where there are.
     :param unreachable: whether a language model could not be reached: the studies after it were not begun.
+    :param absent: whether its data, or a model that it cannot do without, is not here: that is no failure.
     """
 
     study: str
@@ -69,6 +74,7 @@ class Done:
     seconds: float
     failed: str = ""
     unreachable: bool = False
+    absent: bool = False
 
 
 def named(name: str) -> Suite:
@@ -84,15 +90,19 @@ def named(name: str) -> Suite:
 def chosen(suite: Suite, study: Study, choice: Choice) -> Choice:
     """Return the choice for one study: the paper's sets where all are here, else stand-ins; options that it takes.
 
-    Budgets are those of the user, else of the study, else of the suite.
+    Budgets are those of the user, else of the study, else of the suite; in a trial those of the suite come second.
     """
     default = suite.choice
+    options = {name: value for name, value in choice.options.items() if name in study.options}
+    if suite.trial and "judge" in study.needs and choice.readers:
+        options = {"judge": choice.readers[0], **options}
+    of_study = () if suite.trial else study.budgets
     found = replace(
         choice,
-        budgets=choice.budgets or study.budgets or default.budgets,
+        budgets=choice.budgets or of_study or default.budgets,
         limit=choice.limit or default.limit,
         questions=choice.questions or default.questions,
-        options={name: value for name, value in choice.options.items() if name in study.options},
+        options=options,
     )
     if study.stand_ins and studies.missing(study, replace(found, stand_ins=False)):
         return replace(found, stand_ins=True)
@@ -108,6 +118,7 @@ def run(
 ) -> list[Done]:
     """Run the studies of a suite. One that cannot be run is told, and the others are run.
 
+    One whose data is not here has failed only where ``wanted`` names it.
     Where a language model cannot be reached, those that are left are not begun, and are told, too.
 
     :param folder: where outcomes and tables are kept; the suite goes on where it was.
@@ -127,13 +138,23 @@ def run(
     found: list[Done] = []
     for number, study in enumerate(own, 1):
         progress(f"study {number} of {len(own)}: {study.name}, {study.title}")
-        found.append(_run(study, chosen(suite, study, choice), folder, progress))
+        own_choice = chosen(suite, study, choice)
+        lacking = "" if study.name in wanted else _absent(study, own_choice)
+        if lacking:
+            found.append(Done(study.name, study.title, (), 0.0, lacking, absent=True))
+        else:
+            found.append(_run(study, own_choice, folder, progress))
         if found[-1].failed:
-            progress(f"{study.name} failed: {found[-1].failed}")
+            progress(f"{study.name} {'was not run' if lacking else 'failed'}: {found[-1].failed}")
         if found[-1].unreachable:
             left = f"it was not begun, since the model of {study.name} could not be reached"
             return [*found, *(Done(one.name, one.title, (), 0.0, left) for one in own[number:])]
     return found
+
+
+def _absent(study: Study, choice: Choice) -> str:
+    """Return which data or models are not here; '' for nothing, and where only a reader is: a suite needs it."""
+    return "" if study.reader and not choice.readers else "; ".join(studies.missing(study, choice))
 
 
 def _names(own: Sequence[Study]) -> str:

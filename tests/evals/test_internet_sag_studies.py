@@ -245,6 +245,8 @@ def test_answers_are_judged_in_both_orders(tmp_path: Path) -> None:
     assert "no model" in " ".join(tables[0].notes) and not printed(tables[0])
     assert any(line.startswith("Judge: scripted:[[A]] (no model answered") for line in tables[0].notes)
     assert printed(tables[1])["VectorDB-RAG, QWEN2-72B"] == [258, 23, 66, 116]
+    own = studies.run(studies.named("sag:1"), replace(choice, options={"judge": "scripted:the bishop"}), tmp_path)[0]
+    assert any("a reader that judges its own answers" in line for line in own.notes)
 
 
 @pytest.mark.usefixtures("questions", "baselines")

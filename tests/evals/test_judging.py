@@ -542,7 +542,7 @@ def test_the_command_says_what_is_kept_when_a_judge_fails(run: Path, monkeypatch
     monkeypatch.setattr("prunus_evals.readers.ask", gone)
     code, output = invoke(run, "--between", "good,bad", "--judge", "scripted:other")
     assert code == 3
-    assert "no connection; what was measured is kept in" in output
+    assert "no connection; 18 outcomes are kept in" in output
 
     def stopped(*arguments: object) -> Reading:
         raise KeyboardInterrupt

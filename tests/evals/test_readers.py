@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+import socket
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -12,8 +16,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+import prunus
 from prunus.core.registry import make_engine
 from prunus_evals import readers, systems
+from prunus_evals.errors import ReaderFailed
 from prunus_evals.records import Question, one_page
 from prunus_evals.store import Store
 from prunus_evals.tokens import TokenizerCounter
@@ -156,3 +162,28 @@ def test_a_tiny_model_inside_a_system_is_told(
         assert getattr(systems.make(name, counter), "caveat", "") == "tiny", name
     for name in ("prunus:hybrid:html", "prunus:ask", "prunus:sentences", "tree:ward"):
         assert getattr(systems.make(name, counter), "caveat", "") == "", name
+
+
+@pytest.mark.parametrize(("options", "tries"), [({}, 2), ({"retries": 0}, 1)])
+def test_a_silent_server_is_asked_twice_and_the_error_tells_seconds_tries_and_the_way_out(
+    options: dict[str, float], tries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PRUNUS_MODEL_CALLS", "1")
+    settings = replace(prunus.load_settings(), llm_options={"first": 0.2, "backoff": 0.01, **options})
+    monkeypatch.setattr(readers, "load_settings", lambda: settings)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        spec = f"http://127.0.0.1:{silent.getsockname()[1]}/v1#m"
+        reader = readers.make(spec)
+        assert reader is not None
+        with pytest.raises(ReaderFailed) as raised:
+            reader.read(QUESTION, "Ann.")
+        silent.setblocking(False)
+        asked = 0
+        with suppress(BlockingIOError):
+            while True:
+                silent.accept()[0].close()
+                asked += 1
+    said = str(raised.value)
+    assert asked == tries
+    assert re.search(f"waited for [0-9]+ s, {tries} {'try' if tries == 1 else 'tries'} at most; see whether", said)
+    assert "--budgets" in said and "llm_options in prunus.toml" in said

@@ -131,7 +131,7 @@ def test_ctrl_c_keeps_everything_and_says_how_to_go_on(tmp_path: Path, monkeypat
     monkeypatch.setattr(harness, "_measured", interrupted)
     result = run("--out", str(out))
     assert result.exit_code == 130
-    assert f"what was measured is kept in {out}: run the same command again to go on" in result.stderr
+    assert f"interrupted; 19 outcomes are kept in {out}: run the same command again to go on" in result.stderr
     assert "Traceback" not in result.stderr
     assert len(stored(out)) == 19
     assert about(out)["starts"][-1]["end"] == "interrupted"
@@ -172,9 +172,9 @@ def test_ctrl_c_in_a_shell_is_one_line_and_exit_code_130(tmp_path: Path) -> None
         shown, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in said and not shown
-    kept = f"what was measured is kept in {out}: run the same command again to go on"
-    assert said.splitlines()[-1] == f"prunus eval: interrupted; {kept}"
     kept_outcomes = stored(out)
+    kept = f"{len(kept_outcomes)} outcomes are kept in {out}: run the same command again to go on"
+    assert said.splitlines()[-1] == f"prunus eval: interrupted; {kept}"
     assert 30 <= len(kept_outcomes) < 1200
     assert about(out)["starts"][-1]["end"] == "interrupted"
     again = subprocess.run([*command, "--quiet"], env=environment, capture_output=True, check=True)
@@ -257,11 +257,10 @@ def test_a_reader_that_fails_is_exit_code_3(tmp_path: Path, monkeypatch: pytest.
     out = tmp_path / "run"
     result = run("--reader", "dying", "--out", str(out))
     assert result.exit_code == 3
-    line = result.stderr.splitlines()[-1]
-    assert (
-        line
-        == f"prunus eval: dying: the server is gone; what was measured is kept in {out}: run the same command again to go on"
-    )
+    progress, line = result.stderr.splitlines()[-2:]
+    kept = f"2 outcomes are kept in {out}: run the same command again to go on"
+    assert line == f"prunus eval: dying: the server is gone; {kept}"
+    assert progress.startswith("nq: 0 of 6 pages, 2 outcomes") and progress.endswith("stopped")
     assert len(stored(out)) == 2
     assert about(out)["starts"][-1]["end"].startswith("failed: dying: the server is gone")
 
@@ -275,7 +274,7 @@ def test_a_model_inside_a_system_that_fails_is_exit_code_3(tmp_path: Path, monke
         main, ["run", "--task", "nq", "--half", "all", "--systems", f"text_cut,{system}", "--out", str(out)]
     )
     assert result.exit_code == 3, result.stderr
-    kept = f"what was measured is kept in {out}: run the same command again to go on"
+    kept = f"8 outcomes are kept in {out}: run the same command again to go on"
     assert result.stderr.splitlines()[-1] == f"prunus eval: {system}: m at 127.0.0.1:9: no connection; {kept}"
     assert len(stored(out)) == 8
     assert about(out)["starts"][-1]["end"] == f"failed: {system}: m at 127.0.0.1:9: no connection"
@@ -346,3 +345,20 @@ def test_progress_of_a_study_has_its_name_and_few_lines() -> None:
     assert found[0] == "htmlrag:5, nq: 0 of 100 pages, 0 outcomes"
     assert found[-1].startswith("htmlrag:5, nq: 100 of 100 pages, 100 outcomes")
     assert len(found) == 2
+
+
+@pytest.mark.usefixtures("data")
+def test_progress_tells_what_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Slow:
+        name, real, caveat = "slow", True, ""
+
+        def read(self, question: Question, evidence: str) -> Reading:
+            time.sleep(0.4 if question.id.endswith("0") else 0)
+            return Reading("Ann")
+
+    monkeypatch.setattr(readers, "make", lambda spec, prompt="": Slow())
+    monkeypatch.setattr(harness, "PATIENCE", 0.15)
+    said = run("--reader", "slow", "--limit", "1", "--budgets", "20").stderr.splitlines()
+    waiting = [text for text in said if text.endswith(" so far")]
+    assert waiting and all(text.startswith("nq: question ") and ", slow: " in text for text in waiting)
+    assert said[-1].startswith("nq: 1 of 1 pages")

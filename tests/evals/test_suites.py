@@ -251,3 +251,35 @@ def test_a_suite_refuses_what_its_studies_decide(two_pages: Path) -> None:
         assert words in " ".join(result.output.split())
     result = CliRunner().invoke(main, ["run", "--suite", "nothing"])
     assert "unknown suite nothing" in result.output
+
+
+def test_a_study_whose_data_is_not_here_is_told_and_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = {
+        "here": Study("here", "a title", answers=True, run=lambda *_: [TABLE]),
+        "gone": Study("gone", "a title", ("rgb",), answers=True, run=lambda *_: [TABLE]),
+        "model": Study("model", "a title", options={"large": "a model"}, needs=("large",), run=lambda *_: [TABLE]),
+    }
+    monkeypatch.setattr(studies, "known", lambda: made)
+    monkeypatch.setattr(studies.data, "missing_files", lambda files, source: "rgb.json is not here")
+    command = ["run", "--suite", "smoke", "--reader", "scripted:x"]
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 0
+    said = result.stderr.splitlines()
+    assert "prunus eval: gone was not run: rgb: rgb.json is not here" in said
+    assert "prunus eval: model was not run: it needs --set large=, a model" in said
+    assert said[-1] == "prunus eval: 2 of 3 studies were not run; what they lack is not here"
+    assert CliRunner().invoke(main, [*command, "--study", "here,gone"]).exit_code == 1
+    del made["here"]
+    assert CliRunner().invoke(main, command).exit_code == 1
+
+
+def test_in_a_trial_small_budgets_win_and_the_reader_judges() -> None:
+    smoke, offline = suites.named("smoke"), suites.named("offline")
+    readers = Choice(readers=("scripted:a", "scripted:b"))
+    layers, ways, judged = (studies.named(name) for name in ("raptor:8", "raptor:figure-3", "sag:1"))
+    assert suites.chosen(smoke, layers, readers).budgets == suites.chosen(smoke, ways, readers).budgets == (1024,)
+    assert suites.chosen(offline, layers, Choice()).budgets == (2000,)
+    assert suites.chosen(smoke, judged, readers).options == {"judge": "scripted:a"}
+    assert suites.chosen(smoke, judged, Choice(readers=("scripted:a",), options={"judge": "j"})).options == {
+        "judge": "j"
+    }

@@ -115,7 +115,8 @@ class Study:
     :param answers: whether it measures evidence without a reader, and answers where one is named.
     :param options: what ``--set`` takes, by name, with one line on each.
     :param needs: the options that it cannot do without.
-    :param budgets: the paper's budgets, which a suite keeps; none: the study takes those of the suite.
+    :param budgets: the paper's budgets, which a suite keeps unless it is a trial; none: the study takes those of the
+        suite.
     :param run: for a study that the harness does not fit: does all itself, instead of ``plans`` and ``tables``.
     """
 
@@ -181,8 +182,8 @@ def run(
 
     :param folder: where outcomes are kept, so that the study goes on where it was stopped. Studies may share a folder:
         what one has measured, another does not measure again.
-    :raises EvalError: the study needs a reader that the choice lacks, knows no such option, its data is not here, or a
-        run failed.
+    :raises EvalError: the study needs a reader that the choice lacks, knows no such option, its data is not here, a
+        system or a model that is named lacks something (nothing is measured then), or a run failed.
     """
     unknown = [name for name in choice.options if name not in study.options]
     if unknown:
@@ -193,14 +194,18 @@ def run(
     lacking = missing(study, choice)
     if lacking:
         raise EvalError(f"{study.name} cannot run: {lacking[0]}")
+    for spec in choice.readers:
+        readers.make(spec)  # a wrong spec is refused before anything is measured
     if study.run is not None:
         return [explained(table) for table in study.run(study, choice, folder, progress)]
     if study.plans is None or study.tables is None:
         raise EvalError(f"{study.name} has no plans")
     found: dict[str, Sequence[Outcome]] = {}
-    for name, plan in study.plans(study, choice).items():
+    plans = study.plans(study, choice)
+    made = {name: harness.engines_of(plan) for name, plan in plans.items()}  # all of them, before anything is measured
+    for name, plan in plans.items():
         tell = Progress(before=f"{study.name}, {name}, ", write=progress)
-        found[name] = harness.run(plan, folder, tell, add=True)
+        found[name] = harness.run(plan, folder, tell, made[name], add=True)
     return [explained(table) for table in study.tables(study, choice, found)]
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from prunus_evals import harness, systems
-from prunus_evals.errors import EvalError
+from prunus_evals.errors import DataMissing, EvalError
 from prunus_evals.harness import Plan
 from prunus_evals.records import Outcome
 from prunus_evals.studies import Choice, Row, Study, Table, grid, mean, notes, plan
@@ -175,14 +175,18 @@ def whole(choice: Choice) -> list[Line]:
 
 
 def here(lines: Sequence[Line]) -> tuple[list[Line], tuple[str, ...]]:
-    """Return the lines that can be run here, and a note on those that cannot."""
+    """Return the lines that can be run, and a note on those for which the user names no model.
+
+    :raises DataMissing: a line that the user names lacks something here.
+    """
     found, gone = [], []
     for line in lines:
-        why = line.why or systems.missing(line.system)
-        if why:
-            gone.append(f"{line.label} ({why})")
-        else:
-            found.append(line)
+        if line.why:
+            gone.append(f"{line.label} ({line.why})")
+            continue
+        if lacking := systems.missing(line.system):
+            raise DataMissing(f"{line.label}, {line.system}: {lacking}")
+        found.append(line)
     return found, (f"Not run: {'; '.join(gone)}.",) if gone else ()
 
 

@@ -116,6 +116,8 @@ def _said(study: Study, choice: Choice, outcomes: Sequence[Outcome]) -> tuple[st
 def _run_stages(study: Study, choice: Choice, folder: Path | None, progress: Callable[[str], None]) -> list[Table]:
     rows: list[Row] = []
     every: list[Outcome] = []
+    named = tuple(line.system for lines in _lines(choice).values() for line in here(lines)[0])
+    harness.engines_of(Plan(study.tasks(choice), named))  # a wrong one is refused before anything is measured
     for budget, lines in _lines(choice).items():
         outcomes = asked(study, choice, folder, lines, budget, progress)
         every += outcomes

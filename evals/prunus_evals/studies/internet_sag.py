@@ -339,7 +339,10 @@ def _run_judged(study: Study, choice: Choice, folder: Path | None, progress: Tel
     said = [line for line in studies.notes(study, choice, outcomes) if line != studies.INTERVALS]
     said += _systems_notes(choice, budget)
     said.append(
-        f"Judge: {judge.name}" + (f" ({readers.CAVEATS[caveat]})" if caveat else "") + "; both orders of each pair. "
+        f"Judge: {judge.name}"
+        + (f" ({readers.CAVEATS[caveat]})" if caveat else "")
+        + (", a reader that judges its own answers" if judge.name in choice.readers else "")
+        + "; both orders of each pair. "
         f"Columns: pairs in which {EXT} wins, ties or loses against the row, those on which the orders contradict each "
         "other (P-BIA), and those that the judge gave no readable verdict on."
     )

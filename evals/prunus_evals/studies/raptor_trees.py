@@ -375,10 +375,11 @@ def _run_hallucination(study: Study, choice: Choice, folder: Path | None, progre
     size = options.get("sample", str(SAMPLE))
     if not size.isdecimal():
         raise EvalError(f"{study.name}: sample={size} is no number of summaries")
+    spec = options.get("judge") or next(iter(choice.readers), "")
+    llm = readers.model(spec) if spec else None  # before any tree is built
     with running(study, choice, folder, progress) as run:
         sample = sampled(page_trees(run), min(int(size), 10**6))
-        if spec := options.get("judge") or next(iter(choice.readers), ""):
-            llm = readers.model(spec)
+        if spec:
             sample = [judged(one, spec, llm) for one in sample]
     if export:
         write_sample(Path(export), sample)

@@ -94,10 +94,11 @@ class Prunus:
             scorer=SCORERS.get(first, first), fine=SCORERS.get(fine, fine), embedder="static", **known
         )
         embedder = chosen.get("embedder", embedder)
+        hold = chosen.get("costs") != "yes"
         if embedder:
-            self._options = replace(self._options, embedder=_embed.embedder(embedder))
+            self._options = replace(self._options, embedder=_embed.embedder(embedder, hold))
         if "reranker" in chosen:
-            self._options = replace(self._options, reranker=_embed.reranker(chosen["reranker"]))
+            self._options = replace(self._options, reranker=_embed.reranker(chosen["reranker"], hold))
         settings = prunus.load_settings()
         if "prompt" in chosen:
             settings = replace(settings, path_options={**settings.path_options, "prompt": chosen["prompt"]})
@@ -273,10 +274,15 @@ NEEDS = f"{_embed.NEEDS}; a generative scorer or an answer with llm: a language 
 
 
 def missing(variant: str) -> str:
-    """Return which package an embedder lacks; '' where nothing is missing."""
+    """Return which package an embedder lacks, or what the model of a generative scorer does; '' for nothing."""
     answers = _answers(variant)
     if answers is not None:
         return _embed.missing(answers.options.get("embedder", "static"))
     scorer, _, options = _split(variant)
-    embedder = options.get("embedder", scorer.partition("+")[2])
+    stages, _, embedder = scorer.partition("+")
+    settings = prunus.load_settings()
+    for spec in stages.split(">"):
+        if split_spec(spec)[0] == "generative" and (lacking := readers.missing(_model(spec, settings))):
+            return lacking
+    embedder = options.get("embedder", embedder)
     return _embed.missing(embedder) if embedder else ""
