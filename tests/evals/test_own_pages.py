@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 from pathlib import Path
@@ -79,6 +80,21 @@ def test_pages_are_files_folders_and_what_a_search_gave(folder: Path) -> None:
     assert [one.media_type for one in second.documents] == ["text/plain", "text/html", "text/html"]
 
 
+def test_the_same_pages_are_one_page_however_they_are_listed(folder: Path) -> None:
+    lists: list[list[Any]] = [
+        ["town.html", "more/notes.md"],
+        ["./more/notes.md", {"file": "town.html", "title": "Town", "snippet": "Ann"}],
+        ["more/../town.html", "more/notes.md"],
+    ]
+    found = questions(written(folder, *({"question": str(n), "pages": one} for n, one in enumerate(lists))))
+    assert len({one.page for one in found}) == 1
+    assert [[page.id for page in one.documents] for one in found][:2] == [
+        ["town.html", "more/notes.md"],
+        ["more/notes.md", "town.html"],
+    ]
+    assert [one.documents[1].snippet for one in found] == ["", "Ann", ""]
+
+
 def test_tables_tell_answers_that_stand_in_the_pages_from_others(folder: Path) -> None:
     task = written(
         folder,
@@ -143,10 +159,13 @@ def test_questions_without_answers_are_measured_by_their_cost_alone(folder: Path
         ({**ANN, "question": "x", "answers": [3]}, "line 2: 'answers' must be a list of texts, and holds a number"),
         ({**ANN, "question": "x", "evidence": ["Eve is the mayor"]}, "stands in none of its pages"),
         ({**ANN, "question": "x", "labels": ["a"]}, "line 2: 'labels' must be an object"),
+        ({**ANN, "question": "x", "labels": {"answer in pages": "a"}}, "is given by the task itself"),
+        ({"question": "?", "pages": ["pipe"]}, "pipe is neither a file nor a folder"),
         (ANN, "line 2: the same question or 'id' as in line 1"),
     ],
 )
 def test_a_wrong_line_is_one_line_before_anything_is_run(folder: Path, line: dict[str, Any] | str, said: str) -> None:
+    os.mkfifo(folder / "pipe")
     (folder / "paper.pdf").write_bytes(b"%PDF-1.7")
     (folder / "binary.html").write_bytes(b"\x89PNG" + bytes(300))
     result = run(written(folder, ANN, line), "--out", str(folder / "run"))

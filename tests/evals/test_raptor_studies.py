@@ -334,12 +334,29 @@ def test_a_hallucination_that_the_parent_repeats_is_carried_on() -> None:
 
 
 @pytest.mark.usefixtures("town")
-def test_a_judge_that_answers_nonsense_ends_the_study(tmp_path: Path) -> None:
+def test_a_judge_that_answers_nonsense_is_told_and_counts_as_no_judgement(tmp_path: Path) -> None:
     study = studies.named("raptor:hallucination")
-    with pytest.raises(EvalError, match="the reply is neither yes nor no: 'perhaps'"):
-        studies.run(study, replace(STAND_INS, options={"judge": "scripted:perhaps"}), tmp_path)
+    table, _ = studies.run(study, replace(STAND_INS, options={"judge": "scripted:perhaps", "sample": "4"}), tmp_path)
+    assert not ours(table)
+    assert "4 of 4 replies of the judge could not be read or failed, and are left out." in table.notes
     table, _ = studies.run(study, replace(STAND_INS, options={"judge": "scripted:No."}), tmp_path)
     assert [*ours(table)] == ["judged by scripted:No. (scripted)"]
+
+
+@pytest.mark.usefixtures("town")
+def test_judgements_of_people_are_never_written_over(tmp_path: Path) -> None:
+    study, place = studies.named("raptor:hallucination"), tmp_path / "hallucination.jsonl"
+    choice = replace(STAND_INS, options={"sample": "4"})
+    studies.run(study, choice, tmp_path)
+    line, *others = [json.loads(line) for line in place.read_text().splitlines()]
+    filled = "\n".join(map(json.dumps, [line | {"hallucinated": True}, *others]))
+    place.write_text(filled)
+    said: list[str] = []
+    studies.run(study, choice, tmp_path, said.append)
+    assert place.read_text() == filled
+    assert "holds judgements of people" in said[-1]
+    with pytest.raises(EvalError, match="holds judgements of people"):
+        studies.run(study, replace(choice, options={"export": str(place)}), tmp_path)
 
 
 @pytest.mark.usefixtures("town")

@@ -169,7 +169,7 @@ def compare(
 
     :raises ReaderFailed: the judge cannot be reached. What was judged is kept.
     """
-    found, asked = [], _Asked(judge, store)
+    found, asked = [], Asked(judge, store)
     for pair in pairs:
         reads: list[Read[Better]] = [
             asked.read("judge_pair", {"question": pair.question, "answer_a": a, "answer_b": b}, read_better)
@@ -189,7 +189,7 @@ def grade(
 
     :raises ReaderFailed: the judge cannot be reached. What was judged is kept.
     """
-    found, asked = [], _Asked(judge, store)
+    found, asked = [], Asked(judge, store)
     for pair in pairs:
         reads: list[Read[float]] = [
             asked.read("judge_grade", {"question": pair.question, "answer": answer}, read_grade)
@@ -211,7 +211,7 @@ def _told(reads: Sequence[Read[T]]) -> tuple[tuple[Reading, ...], tuple[str, ...
     )
 
 
-class _Asked:
+class Asked:
     """A judge that is asked many things; counts its failures."""
 
     def __init__(self, judge: Judge, store: Store) -> None:

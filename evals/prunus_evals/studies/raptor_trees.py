@@ -9,15 +9,18 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from prunus_evals import prompts, readers, studies, tasks
+from prunus_evals import readers, studies, tasks
 from prunus_evals.errors import EvalError
+from prunus_evals.judging.judge import Asked, Judge, ModelJudge
 from prunus_evals.records import Document
+from prunus_evals.store import Store
 from prunus_evals.studies import Choice, Number, Row, Study, Table, _raptor_published, number
 from prunus_evals.studies._raptor_published import Published
 from prunus_evals.studies.raptor import OPTIONS, SETS, Running, beside, cited, notes, recipe_of, running
@@ -312,13 +315,26 @@ def sampled(trees: Iterator[PageTree], size: int) -> list[Judged]:
 def write_sample(path: Path, sample: Sequence[Judged]) -> None:
     """Write a sample, one JSON object a line; people fill in ``hallucinated``.
 
-    :raises EvalError: the file cannot be written.
+    :raises EvalError: the file cannot be written, or people filled it in.
     """
+    if by_people(path):
+        raise EvalError(f"{path} holds judgements of people; read them with --set import={path}, or take another name")
     lines = [json.dumps(asdict(one), ensure_ascii=False) for one in sample]
     try:
         path.write_text("\n".join(lines) + "\n", "utf-8")
     except OSError as error:
         raise EvalError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def by_people(path: Path) -> bool:
+    """Return whether a file may hold judgements of people: a line has one, or cannot be read."""
+    if not path.exists():
+        return False
+    try:
+        found = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
+        return any(one["hallucinated"] is not None and one["judge"] in ("", "people") for one in found)
+    except (OSError, ValueError, TypeError, KeyError):  # a person edited it, or it is another file
+        return True
 
 
 def read_sample(path: Path) -> list[Judged]:
@@ -347,17 +363,25 @@ def _judgement(line: str, place: str) -> Judged:
     return replace(one, judge=one.judge or "people")
 
 
-def judged(one: Judged, spec: str, llm: Any) -> Judged:
-    """Return a summary with the judgement of a model.
+def read_word(reply: str) -> bool | None:
+    """Return whether a reply says yes; None where it says neither yes nor no."""
+    return {"yes": True, "no": False}.get(reply.strip().strip("*.\"'").lower()[:4].strip(" ,.!"))
 
-    :raises EvalError: the model fails, or its reply is neither yes nor no.
+
+def judged(sample: Sequence[Judged], judge: Judge, store: Store, progress: Tell) -> list[Judged]:
+    """Return a sample with the judgements of a model; a reply that cannot be read, twice, is no judgement.
+
+    :param store: keeps the replies, so that none is asked for again.
+    :raises ReaderFailed: the model cannot be reached, or only failed.
     """
-    texts = "\n\n".join(one.children)
-    reply = readers.ask(spec, llm, prompts.render("hallucination", {"texts": texts, "summary": one.summary}), 8).text
-    word = reply.strip().strip("*.\"'").lower()[:4].strip(" ,.!")
-    if word not in ("yes", "no"):
-        raise EvalError(f"judge {spec}, summary {one.id}: the reply is neither yes nor no: {reply[:60]!r}")
-    return replace(one, hallucinated=word == "yes", judge=spec)
+    found, asked = [], Asked(judge, store)
+    for done, one in enumerate(sample, 1):
+        fields = {"texts": "\n\n".join(one.children), "summary": one.summary}
+        found.append(replace(one, hallucinated=asked.read("hallucination", fields, read_word).value, judge=judge.name))
+        if done % 10 == 0 or done == len(sample):
+            progress(f"{judge.name}: {done} of {len(sample)} summaries judged")
+    asked.end()
+    return found
 
 
 def _run_hallucination(study: Study, choice: Choice, folder: Path | None, progress: Tell) -> Sequence[Table]:
@@ -376,12 +400,18 @@ def _run_hallucination(study: Study, choice: Choice, folder: Path | None, progre
     if not size.isdecimal():
         raise EvalError(f"{study.name}: sample={size} is no number of summaries")
     spec = options.get("judge") or next(iter(choice.readers), "")
-    llm = readers.model(spec) if spec else None  # before any tree is built
+    judge = ModelJudge(spec) if spec else None  # before any tree is built
+    filled = bool(export) and by_people(Path(export))
+    if filled and "export" in options:
+        write_sample(Path(export), ())  # refuses
     with running(study, choice, folder, progress) as run:
         sample = sampled(page_trees(run), min(int(size), 10**6))
-        if spec:
-            sample = [judged(one, spec, llm) for one in sample]
-    if export:
+    if judge:
+        with closing(Store(folder)) as store:
+            sample = judged(sample, judge, store, progress)
+    if filled:
+        progress(f"{study.name}: {export} holds judgements of people and stays as it is; --set import= reads it")
+    elif export:
         write_sample(Path(export), sample)
         progress(f"{study.name}: {len(sample)} summaries are in {export}")
     said = _said(
@@ -400,15 +430,20 @@ def hallucination_table(title: str, sample: Sequence[Judged], said: Sequence[str
     """
     rows = []
     for judge in dict.fromkeys(one.judge for one in sample if one.hallucinated is not None):
-        own = {one.id: one for one in sample if one.judge == judge}
+        own = {one.id: one for one in sample if one.judge == judge and one.hallucinated is not None}
         wrong = [one for one in own.values() if one.hallucinated]
         carried = sum(one.parent in own and bool(own[one.parent].hallucinated) for one in wrong)
         share = _mean([(one.document, 100.0 * bool(one.hallucinated)) for one in own.values()])
         caveat = readers.caveat(judge, not judge.startswith("scripted:")) if judge != "people" else ""
         label = f"judged by {judge}" + (f" ({caveat})" if caveat else "")
         rows.append(Row(label, (Number(len(own)), Number(len(wrong)), share, Number(carried))))
-    open_ones = sum(one.hallucinated is None for one in sample)
-    lines = [*said, f"{open_ones} of {len(sample)} sampled summaries are not judged yet."] if open_ones else [*said]
+    lines = list(said)
+    open_ones = sum(one.hallucinated is None and not one.judge for one in sample)
+    if open_ones:
+        lines.append(f"{open_ones} of {len(sample)} sampled summaries are not judged yet.")
+    unread = sum(one.hallucinated is None and bool(one.judge) for one in sample)
+    if unread:
+        lines.append(f"{unread} of {len(sample)} replies of the judge could not be read or failed, and are left out.")
     lines.append(studies.ALONE)
     return Table(title, _raptor_published.HALLUCINATION.columns, tuple(rows), tuple(lines), digits=1)
 

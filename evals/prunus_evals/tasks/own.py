@@ -7,7 +7,8 @@
 ``answers``    short answers, all of which are wanted; a list in place of an answer holds its spellings
 ``references`` long answers; a response is compared with the best of them
 ``evidence``   passages of the pages, as a person reads them, that hold the answer
-``labels``     groups of questions that reports show apart: ``{"topic": "prices"}``
+``labels``     groups of questions that reports show apart: ``{"topic": "prices"}``; ``{"page": "wrong"}`` marks a
+               question whose pages do not answer it: no quote is the right answer
 ``id``         a name of the question that nothing else in the file has; by default the digest of question and pages
 ============== =======================================================================================================
 
@@ -19,6 +20,7 @@ bootstrap. All of them are measured (``--half all``), because Prunus was never t
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -106,17 +108,30 @@ def _known(row: Row, fields: Sequence[str]) -> None:
 
 
 def _key(row: Row) -> str:
-    """Return the key of the pages of a question: the name of the first, and a digest where that does not say it all."""
+    """Return the key of the pages of a question: the path of the only one, else the first and a digest of all.
+
+    The order, titles, snippets and spellings of paths do not count: pages that are the same belong to one half, and are
+    drawn together.
+    """
     listed = row.items_of("pages")
     if not listed:
         raise row.wrong("'pages' is empty: name at least one page")
-    if len(listed) == 1 and isinstance(listed[0], str):
-        return row.texts("pages")[0]
-    found = digest("\0".join(repr(sorted(one.items()) if isinstance(one, Row) else one) for one in listed))[:12]
-    first = listed[0]
-    name = first.get("url") or first.get("file") if isinstance(first, Row) else first
-    more = f" and {len(listed) - 1} more" if len(listed) > 1 else ""
-    return f"{name or 'a page of the file'}{more} ({found})"
+    first, *others = sorted({_name(row, one) for one in listed})
+    if not others:
+        return first
+    return f"{first} and {len(others)} more ({digest(chr(0).join((first, *others)))[:12]})"
+
+
+def _name(row: Row, one: Any) -> str:
+    """Return what makes a page the same as another: the path of its file, else its address and content."""
+    if isinstance(one, str):
+        return posixpath.normpath(Row(row.place, {"pages": one}).text("pages"))
+    if not isinstance(one, Row):
+        raise row.wrong("'pages' must be a list of paths and objects")
+    if "file" in one:
+        return posixpath.normpath(one.text("file"))
+    content = next((one.text(name) for name in CONTENTS if name in one), "")
+    return f"{one.text('url') if 'url' in one else 'a page of the file'} ({digest(content)[:12]})"
 
 
 def _id(row: Row, key: str) -> str:
@@ -124,15 +139,17 @@ def _id(row: Row, key: str) -> str:
 
 
 def _read(lines: Lines, key: str, places: Sequence[tuple[int, str]], labelled: bool = True) -> list[Question]:
-    """Return the questions about one list of pages, which is read once.
+    """Return the questions about the same pages, which are read once for each way to list them.
 
     :param labelled: look for the answers in the pages.
     """
-    read: _Pages | None = None
+    held: dict[str, _Pages] = {}
     found = []
     for offset, place in places:
         row = lines.at(offset, place)
-        read = read or _Pages(tuple(_documents(row, lines.path.parent)))
+        listed = repr(row["pages"])  # their order, titles and snippets
+        read = held.get(listed) or _Pages(tuple(_documents(row, lines.path.parent)))
+        held[listed] = read
         question = _question(row, f"own:{lines.path}", key, read)
         if labelled and question.answers:
             question = replace(question, labels={**question.labels, INSIDE: _inside(question, read.visible)})
@@ -206,6 +223,8 @@ def _labels(row: Row) -> dict[str, str]:
     labels = row.get("labels", Row(row.place))
     if not isinstance(labels, Row):
         raise row.wrong("'labels' must be an object of names and texts")
+    if INSIDE in labels:
+        raise row.wrong(f"the label {INSIDE!r} is given by the task itself; take another name")
     return {name: labels.text(name) for name in labels}
 
 
@@ -223,14 +242,12 @@ def _documents(row: Row, folder: Path) -> Iterator[Document]:
             yield document
 
 
-def _page(row: Row, one: Any, number: int, folder: Path) -> Iterator[Document]:
+def _page(row: Row, one: str | Row, number: int, folder: Path) -> Iterator[Document]:
     """Yield the page of an entry of ``pages``, or the pages of a folder."""
     if isinstance(one, str):
         for path in _files(row, Row(row.place, {"pages": one}).text("pages"), folder):
             yield _document(row, path, folder)
         return
-    if not isinstance(one, Row):
-        raise row.wrong("'pages' must be a list of paths and objects")
     _known(one, PAGE_FIELDS)
     contents = [name for name in CONTENTS if name in one]
     if len(contents) != 1:
@@ -269,6 +286,8 @@ def _document(row: Row, path: Path, folder: Path) -> Document:
     :raises DataWrong: it is missing, or neither HTML nor text.
     """
     media = MEDIA.get(path.suffix.lower())
+    if path.exists() and not path.is_file():  # reading from a pipe or a device might never end
+        raise row.wrong(f"{path} is neither a file nor a folder")
     try:
         content = read_file(path).content
     except PrunusError as error:
