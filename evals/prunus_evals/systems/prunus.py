@@ -94,10 +94,11 @@ class Prunus:
             scorer=SCORERS.get(first, first), fine=SCORERS.get(fine, fine), embedder="static", **known
         )
         embedder = chosen.get("embedder", embedder)
+        hold = chosen.get("costs") != "yes"
         if embedder:
-            self._options = replace(self._options, embedder=_embed.embedder(embedder))
+            self._options = replace(self._options, embedder=_embed.embedder(embedder, hold))
         if "reranker" in chosen:
-            self._options = replace(self._options, reranker=_embed.reranker(chosen["reranker"]))
+            self._options = replace(self._options, reranker=_embed.reranker(chosen["reranker"], hold))
         settings = prunus.load_settings()
         if "prompt" in chosen:
             settings = replace(settings, path_options={**settings.path_options, "prompt": chosen["prompt"]})
