@@ -710,7 +710,8 @@ def judge_command(folder: Path, between: str, **chosen: Any) -> None:
     place = session.Place(folder, (first, others[0]), chosen["limit"], chosen["seed"])
     if chosen["to"]:
         number, equal = place.export(chosen["to"])
-        click.echo(f"{chosen['to']}: {counted(number, 'pair')}; fill in the column better, and read it with --import")
+        then = "fill in the column better, and read it with --import" if number else "there is nothing to fill in"
+        click.echo(f"{chosen['to']}: {counted(number, 'pair')}; {then}")
         if equal:
             click.echo(f"left out: {counted(equal, 'pair')} with equal answers, which --import counts as ties")
         return

@@ -245,7 +245,13 @@ class Counting:
 """
 
 
-@pytest.mark.parametrize("name", ["chunks:fixed:{}", "vectors:{}", "tree:ward@embedder={}", "prunus:embedding+{}:html"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("chunks:fixed:{}", "vectors:{}", "tree:ward@embedder={}"),
+        *("prunus:embedding+{}:html", "prunus:hybrid:html@embedder={}"),
+    ],
+)
 def test_where_costs_are_measured_every_text_is_embedded_again(name: str, page: str, tmp_path: Path) -> None:
     file = tmp_path / "counting.py"
     file.write_text(COUNTING)
