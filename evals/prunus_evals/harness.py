@@ -199,23 +199,20 @@ def _run_task(
         if progress is not None:
             progress(state)
 
-    whole = False
     try:
-        for page in tasks.groups(state.task, half, plan.limit, left_out=left_out, count=begin):
-            for outcome in run_page(page[: plan.questions], engines, plan.budgets, plan, store, state):
-                found.append(outcome)
-                state.outcomes += 1
-            state.pages += 1
-            if progress is not None:
-                progress(state)
-        whole = True
+        with store.asking(state.task, repr(plan)):
+            for page in tasks.groups(state.task, half, plan.limit, left_out=left_out, count=begin):
+                for outcome in run_page(page[: plan.questions], engines, plan.budgets, plan, store, state):
+                    found.append(outcome)
+                    state.outcomes += 1
+                state.pages += 1
+                if progress is not None:
+                    progress(state)
     except BaseException:  # Ctrl-C, too: what is told last is what was measured
         state.stopped = True
         if progress is not None and state.total:
             progress(state)
         raise
-    finally:
-        store.note_asked(state.task, repr(plan), {outcome.question for outcome in found}, whole)
     if not found:
         raise EvalError(f"{state.task}: this half has no question; take the other half")
     provenance.note_left_out(store, state.task, left_out)
@@ -260,6 +257,8 @@ def run_page(
                     model = models.get(spec, spec)
                     key = store.key(question, system.name, budget, model, prompt, chosen, measured_by)
                     outcome = store.outcome(key)
+                    store.keep_question(question)
+                    store.note_asked(key, question)
                     if outcome is None:
                         asked = spec, reader, model
                         if state is not None:
@@ -268,7 +267,6 @@ def run_page(
                         outcome = _measured(question, preparing, budget, asked, chosen, engines.counter, store)
                         named = plan.prompt if reader and plan else ""
                         outcome = replace(outcome, prompt_name=named, state=measured_by)
-                        store.keep_question(question)
                         store.keep(key, outcome)
                         if state is not None:
                             state.asked = ""

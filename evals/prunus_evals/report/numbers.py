@@ -55,12 +55,17 @@ def cells_of(outcomes: Iterable[Outcome]) -> dict[tuple[str, str, int], dict[str
     for outcome in outcomes:
         cell = found.setdefault((outcome.task, row_of(outcome), outcome.budget), {})
         older = cell.get(outcome.question)
-        if older is not None and (older.evidence, older.prompt) == (outcome.evidence, outcome.prompt):
+        if older is not None and _same(older, outcome):
             outcome = replace(
                 outcome, scores={**older.scores, **outcome.scores}, counts={**older.counts, **outcome.counts}
             )
         cell[outcome.question] = outcome
     return found
+
+
+def _same(one: Outcome, other: Outcome) -> bool:
+    """Return whether two outcomes have the same evidence and the same answer, so that only their metrics differ."""
+    return (one.evidence, one.prompt, one.reading) == (other.evidence, other.prompt, other.reading)
 
 
 HELD = (
