@@ -248,14 +248,14 @@ def run_page(
     store, measured_by = store or Store(None), provenance.state()
     models = {spec: readers.identity(spec, store) for spec, reader in engines.readers.items() if reader}
     for system in engines.systems:
-        preparing = _Preparing(system)
+        preparing, made_of = _Preparing(system), readers.made_of(system, store)
         for question in page:
             chosen = plan.metrics_of(question.task) if plan else metrics.named(tasks.about(question.task).metrics)
             for budget in budgets:
                 for spec, reader in (engines.readers or {NO_READER: None}).items():
                     prompt = readers.prompt_of(question, plan.prompt if plan else "") if reader else ""
                     model = models.get(spec, spec)
-                    key = store.key(question, system.name, budget, model, prompt, chosen, measured_by)
+                    key = store.key(question, made_of, budget, model, prompt, chosen, measured_by)
                     outcome = store.outcome(key)
                     store.keep_question(question)
                     store.note_asked(key, question)

@@ -125,6 +125,7 @@ class Store:
 
         A changed field of the question or of a document is a new key, and so is a changed metric or prompt.
 
+        :param system: its name, with the identity of its models; see :func:`.readers.made_of`.
         :param state: the digest of the code and its surroundings; see :func:`.provenance.state`.
         """
         facts = [self._question_digest(question), system, budget, reader, prompt, state]

@@ -85,8 +85,9 @@ class _Naming:
 class Passages:
     """Returns the passages that an extractor of Prunus takes out of whole pages."""
 
-    def __init__(self, name: str, options: prunus.Options, counter: Counter, llm: str) -> None:
+    def __init__(self, name: str, options: prunus.Options, counter: Counter, llm: str, models: Sequence[str]) -> None:
         self.name = name
+        self.models = (*filter(None, [llm]), *models)
         self._llm = llm
         self._options = options
         self._counter = counter
@@ -131,6 +132,7 @@ class Answers:
         self.name = name
         self._counter = counter
         self._llm = llm = options.get("llm", "")
+        self.models = (*filter(None, [llm]), *_embed.models(options.get("embedder", "")))
         if llm:
             readers.model(llm)  # a wrong spec is refused before anything runs
         engines = {"llm": llm} if llm else {"extractor": "sentences", "generator": "quotes"}
@@ -187,6 +189,7 @@ def make(counter: Counter, variant: Variant, name: str) -> System:
         raise UnknownName(f"{name}: sentences need no language model; take prunus:tags@llm={llm}")
     spec = f"sentences:{options['count']}" if "count" in options else "sentences"
     embedder = _embed.embedder(options.get("embedder", "static"))
+    models = _embed.models(embedder.name)
     try:
         engine: Any = (
             make_engine("extractor", "tags", llm=readers.model(llm))
@@ -197,5 +200,5 @@ def make(counter: Counter, variant: Variant, name: str) -> System:
         raise UnknownName(f"{name}: {error}") from error
     if variant.head == "extract":
         chosen = {"extractor": "tags", "llm": llm} if llm else {"extractor": spec}
-        return Passages(name, prunus.Options(embedder=embedder, **chosen), counter, llm)
-    return Extractor(name, _Naming(name, engine).extract, counter, llm)
+        return Passages(name, prunus.Options(embedder=embedder, **chosen), counter, llm, models)
+    return Extractor(name, _Naming(name, engine).extract, counter, llm, models)
