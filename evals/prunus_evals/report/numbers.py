@@ -29,7 +29,7 @@ READING = ("prompt_tokens", "completion_tokens", "seconds")
 GROUPS = 24
 """Values that a label may have at most, so that tables show its groups apart."""
 
-OTHERS = frozenset((*COSTS, "questions", "differences", "default_minus_this", "reader", "stages"))
+OTHERS = frozenset((*COSTS, "questions", "differences", "default_minus_this", "reader", "stages", "without_model"))
 """What a cell holds beside its metrics."""
 
 
@@ -193,6 +193,8 @@ def _cell(own: Cell, base: Cell | None) -> dict[str, Any]:
         result["reader"] = _read(readings)
         if empty := sum(not reading.text.strip() for reading in readings):
             result["reader"]["empty"] = empty
+    if without := sum(bool(outcome.facts.get("without_model")) for outcome in own.values()):
+        result["without_model"] = without
     stages = _stages(own)
     return {**result, "stages": stages} if stages else result
 
