@@ -199,23 +199,20 @@ def _run_task(
         if progress is not None:
             progress(state)
 
-    whole = False
     try:
-        for page in tasks.groups(state.task, half, plan.limit, left_out=left_out, count=begin):
-            for outcome in run_page(page[: plan.questions], engines, plan.budgets, plan, store, state):
-                found.append(outcome)
-                state.outcomes += 1
-            state.pages += 1
-            if progress is not None:
-                progress(state)
-        whole = True
+        with store.asking(state.task, repr(plan)):
+            for page in tasks.groups(state.task, half, plan.limit, left_out=left_out, count=begin):
+                for outcome in run_page(page[: plan.questions], engines, plan.budgets, plan, store, state):
+                    found.append(outcome)
+                    state.outcomes += 1
+                state.pages += 1
+                if progress is not None:
+                    progress(state)
     except BaseException:  # Ctrl-C, too: what is told last is what was measured
         state.stopped = True
         if progress is not None and state.total:
             progress(state)
         raise
-    finally:
-        store.note_asked(state.task, repr(plan), {outcome.question for outcome in found}, whole)
     if not found:
         raise EvalError(f"{state.task}: this half has no question; take the other half")
     provenance.note_left_out(store, state.task, left_out)
@@ -251,15 +248,17 @@ def run_page(
     store, measured_by = store or Store(None), provenance.state()
     models = {spec: readers.identity(spec, store) for spec, reader in engines.readers.items() if reader}
     for system in engines.systems:
-        preparing = _Preparing(system)
+        preparing, made_of = _Preparing(system), readers.made_of(system, store)
         for question in page:
             chosen = plan.metrics_of(question.task) if plan else metrics.named(tasks.about(question.task).metrics)
             for budget in budgets:
                 for spec, reader in (engines.readers or {NO_READER: None}).items():
                     prompt = readers.prompt_of(question, plan.prompt if plan else "") if reader else ""
                     model = models.get(spec, spec)
-                    key = store.key(question, system.name, budget, model, prompt, chosen, measured_by)
+                    key = store.key(question, made_of, budget, model, prompt, chosen, measured_by)
                     outcome = store.outcome(key)
+                    store.keep_question(question)
+                    store.note_asked(key, question)
                     if outcome is None:
                         asked = spec, reader, model
                         if state is not None:
@@ -268,7 +267,6 @@ def run_page(
                         outcome = _measured(question, preparing, budget, asked, chosen, engines.counter, store)
                         named = plan.prompt if reader and plan else ""
                         outcome = replace(outcome, prompt_name=named, state=measured_by)
-                        store.keep_question(question)
                         store.keep(key, outcome)
                         if state is not None:
                             state.asked = ""

@@ -35,7 +35,7 @@ from prunus.engines import Maker
 from prunus_evals import prompts
 from prunus_evals.errors import DataMissing, EvalError, ReaderFailed, SystemFailed, UnknownName, Unreachable
 from prunus_evals.metrics.choices import LETTERS
-from prunus_evals.records import Question, Reader, Reading
+from prunus_evals.records import Question, Reader, Reading, System
 from prunus_evals.store import Store
 
 MAX_TOKENS = {"short": 64, "long": 512, "choice": 8, "yes_no": 8, "tags": 256, "search": 128}
@@ -206,7 +206,7 @@ def identity(spec: str, store: Store) -> str:
 
     What a server said of its model is noted in the folder, and counts while the server cannot be reached.
     """
-    settings, folder = load_settings(), _folder(spec)
+    settings = load_settings()
     known: Mapping[str, Any] = store.fact("models", {})
     said = served(spec)
     if said is None:
@@ -214,9 +214,26 @@ def identity(spec: str, store: Store) -> str:
     elif said != known.get(spec):
         with store.alone():
             store.note({"models": {**store.fact("models", {}), spec: said}})
-    stats = [(path.name, path.stat()) for path in sorted(folder.glob("*"))] if folder else []
-    files = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
-    return json.dumps([spec, settings.llm_endpoint, settings.llm_options, said, files], sort_keys=True, default=str)
+    facts = [spec, settings.llm_endpoint, settings.llm_options, said, files(spec)]
+    return json.dumps(facts, sort_keys=True, default=str)
+
+
+def files(spec: str) -> list[tuple[str, int, int]]:
+    """Return the names, sizes and times of the files of a model, or of an engine in a file; [] where there are none."""
+    engine, model = split_spec(spec)
+    found: list[tuple[str, int, int]] = []
+    for place in (engine.rpartition(":")[0], model):
+        root = Path(place).expanduser()
+        paths = [root] if place and root.is_file() else sorted(root.rglob("*")) if place and root.is_dir() else []
+        stats = [(path.relative_to(root).as_posix(), path.stat()) for path in paths if path.is_file()]
+        found += [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
+    return found
+
+
+def made_of(system: System, store: Store) -> str:
+    """Return what the evidence of a system depends on: its name, and the identity of each model inside it."""
+    models = [identity(spec, store) for spec in getattr(system, "models", ())]
+    return json.dumps([system.name, *models]) if models else system.name
 
 
 def missing(spec: str) -> str:

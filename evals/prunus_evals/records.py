@@ -185,6 +185,8 @@ class System(Protocol):
     """Something that keeps the evidence of documents within a budget of tokens.
 
     A system that works with a language model has a field ``caveat``: what :func:`.readers.caveat` says of its model.
+    One that works with any model, of language or of vectors, has a field ``models``: their specs. What a server says of
+    them, and their files, are part of what outcomes are stored under.
     """
 
     @property

@@ -11,7 +11,7 @@ import hashlib
 import json
 import sqlite3
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
@@ -31,6 +31,9 @@ create table if not exists outcomes (key text primary key, value text not null);
 create table if not exists questions (key text primary key, value text not null);
 create table if not exists texts (digest text primary key, value blob not null);
 create table if not exists replies (key text primary key, value text not null);
+create table if not exists asked (
+    task text, plan text, key text, question text not null, run integer not null, primary key (task, plan, key)
+);
 """
 
 
@@ -66,6 +69,7 @@ class Store:
         self._documents: tuple[Sequence[Document], str] | None = None
         self._question: tuple[Question, str] | None = None
         self._state = ""
+        self._asking = "", "", 0
         form = self.fact("form", FORM)
         if form != FORM:
             raise EvalError(f"{place} has form {form}, not {FORM}; take another folder")
@@ -121,6 +125,7 @@ class Store:
 
         A changed field of the question or of a document is a new key, and so is a changed metric or prompt.
 
+        :param system: its name, with the identity of its models; see :func:`.readers.made_of`.
         :param state: the digest of the code and its surroundings; see :func:`.provenance.state`.
         """
         facts = [self._question_digest(question), system, budget, reader, prompt, state]
@@ -161,33 +166,47 @@ class Store:
         return None if row is None else outcome_of(json.loads(row[0]))
 
     def outcomes(self) -> list[Outcome]:
-        """Return the outcomes of the state that the run was last in, in the order in which they were measured.
+        """Return the outcomes that the last run of each plan gave, in the order in which it gave them.
 
-        What older code measured stays in the file, and is not mixed with what is measured now; so do questions that
-        the data has no more.
+        What older code measured stays in the file, and is not mixed with what is measured now. So do questions that
+        the data has no more, what was measured before a question was changed, and the answers of a model that is
+        served no more.
         """
         state = self.fact("state")
-        rows = self._database.execute("select value from outcomes order by rowid")
-        found = [outcome_of(json.loads(value)) for (value,) in rows]
-        gone = {task: self._gone(task) for task in {outcome.task for outcome in found}}
-        return [one for one in found if state in (None, one.state) and one.question not in gone[one.task]]
+        rows = self._database.execute("select key, value from outcomes order by rowid")
+        found = {key: outcome_of(json.loads(value)) for key, value in rows}
+        found = {key: one for key, one in found.items() if state in (None, one.state)}
+        if self.fact("runs") is None:  # nothing tells what was asked last
+            return list(found.values())
+        shown: dict[str, Outcome] = {}
+        now: dict[tuple[str, str], str] = {}  # the digest of each question as it was asked last
+        for key, digest in self._database.execute("select key, question from asked order by run desc, rowid desc"):
+            one = found.get(key)
+            if one is not None and now.setdefault((one.task, one.question), digest) == digest:
+                shown.setdefault(key, one)
+        return list(shown.values())[::-1]
 
-    def note_asked(self, task: str, plan: str, questions: Collection[str], whole: bool) -> None:
-        """Note which questions a plan asks of a task: one that the data has no more is no longer shown.
+    @contextmanager
+    def asking(self, task: str, plan: str) -> Iterator[None]:
+        """Run a plan on a task: once it came to its end, only what it asked on the way is shown of it.
 
-        :param whole: whether the plan came to its end; else it may ask more.
+        Until then it may ask more, so that what its runs before asked is shown, too.
         """
-        name = f"asked of {task}"
         with self.alone():
-            plans: dict[str, dict[str, list[str]]] = self.fact(name, {})
-            known = plans.get(plan, {"ever": [], "now": []})
-            ever, now = {*known["ever"], *questions}, {*questions} if whole else {*known["now"], *questions}
-            self.note({name: {**plans, plan: {"ever": sorted(ever), "now": sorted(now)}}})
+            run = int(self.fact("runs", 0)) + 1
+            self.note({"runs": run})
+        self._asking = task, plan, run
+        try:
+            yield
+            self._database.execute("delete from asked where task = ? and plan = ? and run < ?", (task, plan, run))
+        finally:
+            self._asking = "", "", 0
 
-    def _gone(self, task: str) -> set[str]:
-        """Return the questions of a task that were asked once, and that no plan asks any more."""
-        plans = self.fact(f"asked of {task}", {}).values()
-        return {one for known in plans for one in known["ever"]} - {one for known in plans for one in known["now"]}
+    def note_asked(self, key: str, question: Question) -> None:
+        """Note that the outcome of a key is one of the plan that runs."""
+        task, plan, run = self._asking
+        row = (task or question.task, plan, key, self._question_digest(question), run)
+        self._database.execute("insert or replace into asked values (?, ?, ?, ?, ?)", row)
 
     def keep(self, key: str, outcome: Outcome) -> None:
         """Store an outcome."""
@@ -200,10 +219,14 @@ class Store:
         if not self._kept or key in self._questions:
             return
         self._questions.add(key)
+        digest = self._question_digest(question)
+        row = self._database.execute("select value from questions where key = ?", (key,)).fetchone()
+        if row is not None and json.loads(row[0]).get("digest") == digest:
+            return
         facts: dict[str, Any] = {
             name: getattr(question, name) for name in ("page", "question", "answers", "kind", "references", "choices")
         }
-        facts |= {"correct": question.correct, "tags": question.tags, "sentences": question.sentences}
+        facts |= {"correct": question.correct, "tags": question.tags, "sentences": question.sentences, "digest": digest}
         facts["documents"] = [
             {"id": document.id, "media_type": document.media_type, "title": document.title, "url": document.url,
              "content": self.keep_text(document.content)}
@@ -216,7 +239,11 @@ class Store:
         """Return a stored question: its fields by name, its documents with the sha256 of their contents."""
         key = _question_key(task, question)
         row = self._database.execute("select value from questions where key = ?", (key,)).fetchone()
-        return None if row is None else json.loads(row[0])
+        if row is None:
+            return None
+        facts: dict[str, Any] = json.loads(row[0])
+        facts.pop("digest", None)
+        return facts
 
     def keep_text(self, text: str) -> str:
         """Store the text of evidence or of a page, and return its sha256; '' where the run is kept in memory only."""

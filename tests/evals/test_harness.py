@@ -307,3 +307,26 @@ def test_runs_that_share_a_folder_keep_each_others_notes(tmp_path: Path) -> None
     assert [start["end"] for start in about["starts"]] == ["finished", "finished"]
     assert (about["plans"], about["halves"]) == ([{"tasks": ["a"]}, {"tasks": ["b"]}], {"a": "dev", "b": "all"})
     assert about["left_out"] == {"a": {}, "b": {}}
+
+
+class Served(Parrot):
+    """A reader whose server changes its model."""
+
+    def __init__(self, reply: str) -> None:
+        super().__init__()
+        self.reply = reply
+
+    def read(self, question: Question, evidence: str) -> Reading:
+        return Reading(self.reply)
+
+
+@pytest.mark.usefixtures("pages")
+def test_the_answers_of_the_model_that_was_asked_last_are_shown(
+    tmp_path: Path, counter: TokenizerCounter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for served in ("7B", "135M", "7B"):
+        monkeypatch.setattr(readers, "identity", lambda spec, store, served=served: f"{spec} {served}")
+        found = run(tmp_path, counter, Whole(), Served(served))
+        with closing(Store(tmp_path)) as store:
+            assert store.outcomes() == found
+        assert {outcome.reading and outcome.reading.text for outcome in found} == {served}

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from click.testing import CliRunner, Result
 from prunus_evals import tasks
 from prunus_evals.cli import main
 from prunus_evals.records import Question
+from prunus_evals.report.numbers import cells_of
+from prunus_evals.store import Store
 
 REPOSITORY = Path(__file__).parents[2]
 ANN = {"question": "Who is mayor?", "pages": ["town.html"], "answers": ["Ann Bo"]}
@@ -206,3 +209,28 @@ def test_a_question_that_was_changed_replaces_the_old_one(folder: Path) -> None:
     facts = json.loads((out / "report.json").read_text("utf-8"))["tasks"][task]
     assert facts["questions"] == 2
     assert facts["systems"]["text_cut"]["50"]["answer"][0] == 1
+
+
+def _shown(out: Path, task: str) -> tuple[int, float | None]:
+    """Return how many questions a report shows, and the mean of their answers."""
+    CliRunner().invoke(main, ["report", str(out)])
+    facts = json.loads((out / "report.json").read_text("utf-8"))["tasks"][task]
+    return facts["questions"], facts["systems"]["text_cut"]["50"].get("answer", [None])[0]
+
+
+def test_a_report_shows_what_the_last_run_asked_whatever_was_measured_before(folder: Path) -> None:
+    out, wrong = folder / "run", {**ANN, "id": "a", "answers": ["Eve"]}
+    right, other = {**ANN, "id": "a"}, {"id": "b", "question": "Rain?", "pages": ["town.html"], "answers": ["rains"]}
+    for row, mean in ((right, 1.0), (wrong, 0.5), (right, 1.0)):
+        task = written(folder, row, other)
+        run(task, "--out", str(out))
+        assert _shown(out, task) == (2, mean)
+        with closing(Store(out)) as store:
+            stored = store.question(task, "a")
+            assert stored is not None and stored["answers"] == list(row["answers"])
+    task = written(folder, {**ANN, "id": "a", "answers": [], "references": ["Ann Bo."]}, other)
+    run(task, "--out", str(out))
+    with closing(Store(out)) as store:
+        assert ["answer" in outcome.scores for outcome in store.outcomes()].count(True) == 1
+        cells = cells_of(store.outcomes())
+    assert sum("answer" in outcome.scores for cell in cells.values() for outcome in cell.values()) == 1

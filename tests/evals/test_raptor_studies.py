@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from prunus_evals import harness, metrics, studies, suites, tasks
+from prunus_evals import harness, metrics, readers, studies, suites, tasks
 from prunus_evals.errors import EvalError, UnknownName
 from prunus_evals.metrics.spans import span_recall
 from prunus_evals.records import About, Document, Outcome, Output, Question, Reply, Span
@@ -424,3 +424,16 @@ def test_every_study_runs_without_a_model_or_says_what_it_needs() -> None:
             assert metric in metrics.known()
             assert metric in tasks.about(task).metrics
     assert {raptor.EVIDENCE, *(metric for _, metric in raptor.OF_EVIDENCE.values())} <= {*metrics.known()}
+
+
+def test_a_kept_tree_of_another_model_of_the_same_name_is_built_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe, places = Recipe(llm="scripted:A pier."), []
+    for parameters in (7, 1, 7):
+        monkeypatch.setattr(readers, "served", lambda spec, size=parameters: {"n_params": size})
+        _trees._held.cache_clear()
+        grown([DOCUMENT], recipe, llama2(), tmp_path)
+        places.append({path.parent.name for path in tmp_path.glob(f"*/{_trees.BUILT}")})
+        assert len([*tmp_path.glob("summaries-*.sqlite")]) == len(places[-1])
+    assert [len(found) for found in places] == [1, 2, 2]

@@ -361,4 +361,35 @@ def test_progress_tells_what_takes_long(monkeypatch: pytest.MonkeyPatch) -> None
     said = run("--reader", "slow", "--limit", "1", "--budgets", "20").stderr.splitlines()
     waiting = [text for text in said if text.endswith(" so far")]
     assert waiting and all(text.startswith("nq: question ") and ", slow: " in text for text in waiting)
-    assert said[-1].startswith("nq: 1 of 1 pages")
+    assert said[-1].startswith("nq: 1 of 1 page,")
+
+
+@pytest.mark.parametrize("variant", ["", "@mode=naive"])
+@pytest.mark.usefixtures("data")
+def test_an_answer_whose_model_is_dead_is_not_stored_as_that_models(
+    variant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PRUNUS_MODEL_CALLS", "1")
+    out, system = tmp_path / "run", f"prunus:ask@llm=http://127.0.0.1:9/v1#m{variant}"
+    result = CliRunner().invoke(
+        main, ["run", "--task", "nq", "--half", "all", "--systems", system, "--budgets", "200", "--out", str(out)]
+    )
+    assert result.exit_code == 3, result.stderr
+    assert result.stderr.splitlines()[-1].startswith(f"prunus eval: {system}: ")
+    assert stored(out) == []
+
+
+@pytest.mark.usefixtures("data")
+def test_answers_made_without_the_model_are_counted(tmp_path: Path) -> None:
+    out, system = tmp_path / "run", "prunus:ask@llm=scripted:-"
+    result = CliRunner().invoke(
+        main, ["run", "--task", "nq", "--half", "all", "--systems", system, "--budgets", "200", "--out", str(out)]
+    )
+    assert result.exit_code == 0, result.stderr
+    assert "answered without the model inside" in result.stdout
+    asked = len(stored(out))
+    assert f"{asked} of {asked}" in result.stdout
+    said = CliRunner().invoke(main, ["report", str(out)])
+    assert f"{asked} of {asked} answers of {system} were made without its model" in said.output + (
+        out / "report.html"
+    ).read_text("utf-8")

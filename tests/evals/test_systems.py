@@ -16,9 +16,10 @@ import pytest
 from numpy.typing import NDArray
 from tests.extras import ALL
 
-from prunus_evals import systems
+from prunus_evals import readers, systems
 from prunus_evals.errors import DataMissing, EvalError, UnknownName
 from prunus_evals.records import Document, Question, Reply, System, one_page
+from prunus_evals.store import Store
 from prunus_evals.systems import _embed
 from prunus_evals.systems._chunks import token_chunks, word_chunks
 from prunus_evals.systems._embed import CachedEmbedder
@@ -468,3 +469,32 @@ def test_two_stages_are_a_system_of_their_own() -> None:
     page = "".join(f"<p>Pier {number} opens at {number}.</p>" for number in range(40))
     reply = Prunus("bm25>static", "html").prepare(one_page(page)).ask("When does pier 7 open?", 60)
     assert "Pier 7 opens" in reply.text
+
+
+@pytest.mark.parametrize(
+    "name", ["tags:{}", "readerlm:{}", "prunus:tags@llm={}", "prunus:extract@llm={}", "prunus:ask@llm={}",
+             "tree:ward@llm={}"],
+)  # fmt: skip
+def test_what_another_model_behind_the_same_name_makes_is_measured_again(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PRUNUS_MODEL_CALLS", "1")
+    store, made = Store(None), systems.make(name.format("http://127.0.0.1:9/v1#m"), llama2())
+    keys = []
+    for parameters in (7_000_000_000, 135_000_000, 7_000_000_000):
+        monkeypatch.setattr(readers, "served", lambda spec, size=parameters: {"id": "m", "n_params": size})
+        keys.append(readers.made_of(made, store))
+    assert keys[0] == keys[2] != keys[1]
+
+
+@pytest.mark.parametrize("name", ["vectors:onnx:{}", "chunks:fixed:onnx:{}", "prunus:embedding+onnx:{}:html"])
+def test_changed_files_of_an_embedder_are_another_model(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_embed, "missing", lambda name: "")
+    store, weights = Store(None), tmp_path / "model.onnx"
+    weights.write_bytes(b"1")
+    made = systems.make(name.format(tmp_path), llama2())
+    before = readers.made_of(made, store)
+    weights.write_bytes(b"22")
+    assert readers.made_of(made, store) != before

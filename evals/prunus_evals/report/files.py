@@ -99,8 +99,13 @@ def warnings(run: Mapping[str, Any], tasks: Mapping[str, Any]) -> list[str]:
             what = "no metric scores the answers (see --metrics)"
             found.append(f"{task}: {what}, so that only costs are shown of: {', '.join(silent)}.")
         for row, cells in content["systems"].items():
+            asked = sum(cell["questions"]["all"] for cell in cells.values())
+            if without := sum(cell.get("without_model", 0) for cell in cells.values()):
+                found.append(
+                    f"{task}: {without} of {asked} answers of {row} were made without its model, whose reply was of no "
+                    "use; they are scored as they are."
+                )
             if empty := sum(cell.get("reader", {}).get("empty", 0) for cell in cells.values()):
-                asked = sum(cell["questions"]["all"] for cell in cells.values())
                 found.append(f"{task}: {empty} of {asked} replies of {row} are empty; they are scored as answers.")
         sizes = {cell["questions"]["all"] for cells in content["systems"].values() for cell in cells.values()}
         if len(sizes) > 1:

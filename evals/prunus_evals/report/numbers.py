@@ -29,7 +29,7 @@ READING = ("prompt_tokens", "completion_tokens", "seconds")
 GROUPS = 24
 """Values that a label may have at most, so that tables show its groups apart."""
 
-OTHERS = frozenset((*COSTS, "questions", "differences", "default_minus_this", "reader", "stages"))
+OTHERS = frozenset((*COSTS, "questions", "differences", "default_minus_this", "reader", "stages", "without_model"))
 """What a cell holds beside its metrics."""
 
 
@@ -55,12 +55,17 @@ def cells_of(outcomes: Iterable[Outcome]) -> dict[tuple[str, str, int], dict[str
     for outcome in outcomes:
         cell = found.setdefault((outcome.task, row_of(outcome), outcome.budget), {})
         older = cell.get(outcome.question)
-        if older is not None and (older.evidence, older.prompt) == (outcome.evidence, outcome.prompt):
+        if older is not None and _same(older, outcome):
             outcome = replace(
                 outcome, scores={**older.scores, **outcome.scores}, counts={**older.counts, **outcome.counts}
             )
         cell[outcome.question] = outcome
     return found
+
+
+def _same(one: Outcome, other: Outcome) -> bool:
+    """Return whether two outcomes have the same evidence and the same answer, so that only their metrics differ."""
+    return (one.evidence, one.prompt, one.reading) == (other.evidence, other.prompt, other.reading)
 
 
 HELD = (
@@ -188,6 +193,8 @@ def _cell(own: Cell, base: Cell | None) -> dict[str, Any]:
         result["reader"] = _read(readings)
         if empty := sum(not reading.text.strip() for reading in readings):
             result["reader"]["empty"] = empty
+    if without := sum(bool(outcome.facts.get("without_model")) for outcome in own.values()):
+        result["without_model"] = without
     stages = _stages(own)
     return {**result, "stages": stages} if stages else result
 

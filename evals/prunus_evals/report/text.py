@@ -51,6 +51,7 @@ def table(result: Mapping[str, Any]) -> str:
             _read,
         )
         lines += _block(content, "empty replies", _empty)
+        lines += _block(content, "answered without the model inside, whose reply was of no use", _without)
     return "\n".join(lines).lstrip("\n")
 
 
@@ -91,6 +92,10 @@ def _read(cell: Mapping[str, Any]) -> str:
 def _empty(cell: Mapping[str, Any]) -> str:
     read = cell.get("reader", {})
     return f"{read['empty']} of {cell['questions']['all']}" if "empty" in read else "-"
+
+
+def _without(cell: Mapping[str, Any]) -> str:
+    return f"{cell['without_model']} of {cell['questions']['all']}" if "without_model" in cell else "-"
 
 
 def tokens(number: float | None) -> str:

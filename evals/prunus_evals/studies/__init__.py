@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -346,6 +347,11 @@ def notes(study: Study, choice: Choice, outcomes: Sequence[Outcome]) -> tuple[st
     named = "; ".join(spec + (f" ({behind[spec]})" if spec in behind else "") for spec in used)
     lines.append(f"Readers: {named}." if used else "No reader: the evidence is scored.")
     lines += [f"{name} works with a model: {said}." for name, said in behind.items() if name not in used]
+    without = Counter(outcome.system for outcome in outcomes if outcome.facts.get("without_model"))
+    lines += [
+        f"{name}: {count} answers were made without its model, whose reply was of no use."
+        for name, count in without.items()
+    ]
     lines.append(INTERVALS)
     return tuple(lines)
 

@@ -52,6 +52,12 @@ def is_embedder(name: str) -> bool:
     return bool(spec) and (names_a_file(spec) or split_spec(spec)[0] in engine_names("embedder"))
 
 
+def models(*names: str) -> tuple[str, ...]:
+    """Return the specs of those engines that name a model of their own: its files, or one on a server."""
+    specs = dict.fromkeys(map(spec_of, names))
+    return tuple(spec for spec in specs if split_spec(spec)[1] or names_a_file(spec))
+
+
 def missing(name: str) -> str:
     """Return in one line what an embedder or a reranker needs that is not installed; '' where nothing is missing."""
     engine = split_spec(spec_of(name))[0]

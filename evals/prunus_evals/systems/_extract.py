@@ -59,10 +59,14 @@ class Extractor:
     """Names sentences.
 
     :param llm: spec of the language model that names them; '' for none.
+    :param models: specs of its other models.
     """
 
-    def __init__(self, name: str, extract: Extract, counter: Counter, llm: str = "") -> None:
+    def __init__(
+        self, name: str, extract: Extract, counter: Counter, llm: str = "", models: Sequence[str] = ()
+    ) -> None:
         self.name = name
+        self.models = (*filter(None, [llm]), *models)
         self._llm = llm
         self._extract = extract
         self._counter = counter

@@ -9,14 +9,17 @@ that the extractor takes out of whole pages, and ``prunus:ask`` the quotes of an
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import prunus
 from prunus.core.errors import BadBudget, OutsideFailed, OverWindow, PrunusError
-from prunus.core.ports import Tagged
+from prunus.core.events import Event
+from prunus.core.ports import LLM, Tagged
 from prunus.core.registry import make_engine
-from prunus.core.types import Span, Usage
+from prunus.core.types import Message, Span, Usage
 from prunus_evals import readers
 from prunus_evals.errors import UnknownName
 from prunus_evals.records import Asker, Document, Reply, Stage, System
@@ -32,6 +35,8 @@ READ = 32_768
 
 OPTIONS: Kinds = {"llm": str, "count": int, "embedder": str, "mode": ("default", "naive", "vector", "clean")}
 _NONSENSE = "named neither tags nor None"
+_OF_MODEL = ("extractor", "generator")
+"""The failures of an answer that say that a reply of its model was of no use, and that it was made without it."""
 
 
 def segments_of(sentences: Sequence[str], documents: Sequence[Document]) -> list[Tagged]:
@@ -82,13 +87,46 @@ class _Naming:
         return Named(found or ())
 
 
+class _Watched:
+    """A language model that tells afterwards whether it failed: an answer goes on without the model then."""
+
+    def __init__(self, llm: LLM) -> None:
+        self._llm = llm
+        self._error: OutsideFailed | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._llm, name)
+
+    async def stream(self, messages: Sequence[Message], **options: Any) -> AsyncIterator[Event]:
+        """Pass the model's events on."""
+        try:
+            async with aclosing(self._llm.stream(messages, **options)) as events:  # type: ignore[type-var]
+                async for event in events:
+                    yield event
+        except OutsideFailed as error:
+            self._error = self._error or error
+            raise
+
+    def check(self, name: str) -> None:
+        """Raise what failed since the last check.
+
+        :param name: of the system.
+        :raises ReaderFailed: the server cannot be reached, refuses, or does not finish.
+        """
+        error, self._error = self._error, None
+        if error is not None:
+            raise readers.failed(name, error) from error
+
+
 class Passages:
     """Returns the passages that an extractor of Prunus takes out of whole pages."""
 
-    def __init__(self, name: str, options: prunus.Options, counter: Counter, llm: str) -> None:
+    def __init__(self, name: str, options: prunus.Options, counter: Counter, llm: str, models: Sequence[str]) -> None:
         self.name = name
+        self.models = (*filter(None, [llm]), *models)
         self._llm = llm
-        self._options = options
+        self._model = _Watched(readers.model(llm)) if llm else None
+        self._options = replace(options, llm=self._model) if self._model else options
         self._counter = counter
 
     @property
@@ -98,12 +136,20 @@ class Passages:
 
     def prepare(self, documents: Sequence[Document]) -> Asker:
         """Clean the pages once."""
-        return _Extracting(self.name, read(documents), self._options, self._counter)
+        return _Extracting(self.name, read(documents), self._options, self._counter, self._model)
 
 
 class _Extracting:
-    def __init__(self, name: str, pages: prunus.Documents | None, options: prunus.Options, counter: Counter) -> None:
+    def __init__(
+        self,
+        name: str,
+        pages: prunus.Documents | None,
+        options: prunus.Options,
+        counter: Counter,
+        model: _Watched | None,
+    ) -> None:
         self._name, self._pages, self._options, self._counter = name, pages, options, counter
+        self._model = model
 
     def ask(self, question: str, budget: int) -> Reply:
         """Return the passages, and as quotes, too, those that the budget cuts.
@@ -117,11 +163,17 @@ class _Extracting:
         except (BadBudget, OverWindow) as error:
             return Reply("", "text", quotes=(), facts={"nothing": str(error)})
         except OutsideFailed as error:
+            self._check()
             if _NONSENSE in str(error):
                 return Reply("", "text", quotes=(), facts={"nothing": str(error), "nonsense": 1})
             raise readers.failed(self._name, error) from error
+        self._check()  # at one page of several: the others were extracted
         quotes = tuple(passage.text for passage in passages)
         return Reply(self._counter.head("\n".join(quotes), budget), "text", quotes=quotes)
+
+    def _check(self) -> None:
+        if self._model is not None:
+            self._model.check(self._name)
 
 
 class Answers:
@@ -131,9 +183,9 @@ class Answers:
         self.name = name
         self._counter = counter
         self._llm = llm = options.get("llm", "")
-        if llm:
-            readers.model(llm)  # a wrong spec is refused before anything runs
-        engines = {"llm": llm} if llm else {"extractor": "sentences", "generator": "quotes"}
+        self.models = (*filter(None, [llm]), *_embed.models(options.get("embedder", "")))
+        self._model = _Watched(readers.model(llm)) if llm else None
+        engines = {"llm": self._model} if llm else {"extractor": "sentences", "generator": "quotes"}
         self._options = prunus.Options(
             mode=options.get("mode", "default"), embedder=options.get("embedder", ""), **engines
         )
@@ -145,27 +197,48 @@ class Answers:
 
     def prepare(self, documents: Sequence[Document]) -> Asker:
         """Clean the pages once."""
-        return _Answering(self.name, read(documents), self._options, self._counter)
+        return _Answering(self.name, read(documents), self._options, self._counter, self._model)
 
 
 class _Answering:
-    def __init__(self, name: str, pages: prunus.Documents | None, options: prunus.Options, counter: Counter) -> None:
+    def __init__(
+        self,
+        name: str,
+        pages: prunus.Documents | None,
+        options: prunus.Options,
+        counter: Counter,
+        model: _Watched | None,
+    ) -> None:
         self._name, self._pages, self._options, self._counter = name, pages, options, counter
+        self._model = model
 
     def ask(self, question: str, budget: int) -> Reply:
+        """Return the quotes; the fact ``without_model`` counts an answer in which a reply of the model was of no use.
+
+        :raises ReaderFailed: the model cannot be reached, refuses, or does not finish.
+        """
         if self._pages is None:
             return Reply("", "text", quotes=())
         try:
             answer = prunus.ask(question, self._pages, budget=budget, options=self._options)
         except (prunus.NothingFound, prunus.BadBudget) as error:
+            self._check()
             return Reply("", "text", quotes=(), facts={"nothing": str(error)})
         except PrunusError as error:
+            self._check()
             raise readers.failed(self._name, error) from error
+        self._check()
         quotes = tuple(citation.quote for citation in answer.citations)
         text = self._counter.head("\n".join(quotes), budget)
         stages = tuple(_stage(name, usage) for name, usage in answer.spent.items())
-        facts = {"answer": answer.text, "warnings": list(answer.warnings)}
+        facts: dict[str, Any] = {"answer": answer.text, "warnings": list(answer.warnings)}
+        unused = {stage: answer.failures[stage] for stage in _OF_MODEL if stage in answer.failures}
+        facts |= {"without_model": 1, "failures": unused} if unused else {}
         return Reply(text, "text", stages=stages, quotes=quotes, facts=facts)
+
+    def _check(self) -> None:
+        if self._model is not None:
+            self._model.check(self._name)
 
 
 def _stage(name: str, usage: Usage) -> Stage:
@@ -187,6 +260,7 @@ def make(counter: Counter, variant: Variant, name: str) -> System:
         raise UnknownName(f"{name}: sentences need no language model; take prunus:tags@llm={llm}")
     spec = f"sentences:{options['count']}" if "count" in options else "sentences"
     embedder = _embed.embedder(options.get("embedder", "static"))
+    models = _embed.models(embedder.name)
     try:
         engine: Any = (
             make_engine("extractor", "tags", llm=readers.model(llm))
@@ -196,6 +270,7 @@ def make(counter: Counter, variant: Variant, name: str) -> System:
     except PrunusError as error:
         raise UnknownName(f"{name}: {error}") from error
     if variant.head == "extract":
-        chosen = {"extractor": "tags", "llm": llm} if llm else {"extractor": spec}
-        return Passages(name, prunus.Options(embedder=embedder, **chosen), counter, llm)
-    return Extractor(name, _Naming(name, engine).extract, counter, llm)
+        return Passages(
+            name, prunus.Options(embedder=embedder, extractor="tags" if llm else spec), counter, llm, models
+        )
+    return Extractor(name, _Naming(name, engine).extract, counter, llm, models)

@@ -14,6 +14,7 @@ import tempfile
 import time
 import weakref
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache, lru_cache
@@ -32,6 +33,7 @@ from prunus.index.store.file.engine import Engine as Store
 from prunus_evals import index, provenance, readers
 from prunus_evals.errors import EvalError, UnknownName
 from prunus_evals.records import Document
+from prunus_evals.store import Store as RunStore
 from prunus_evals.systems import _embed
 from prunus_evals.systems._documents import read
 from prunus_evals.tokens import Counter
@@ -195,8 +197,11 @@ def _grown(
 ) -> Grown | None:
     if not documents:
         return None
-    place = folder / _digest(documents, recipe, costs) if folder else Path(tempfile.mkdtemp(prefix="prunus-tree-"))
-    summaries = folder / "summaries.sqlite" if folder and not costs else None
+    model = _identity(recipe.llm, folder) if folder else ""
+    place = (
+        folder / _digest(documents, recipe, costs, model) if folder else Path(tempfile.mkdtemp(prefix="prunus-tree-"))
+    )
+    summaries = folder / f"summaries-{_short(model)}.sqlite" if folder and not costs else None
     try:
         found = _opened(documents, recipe, counter, place, summaries, costs)
     except PrunusError as error:
@@ -208,11 +213,24 @@ def _grown(
     return found
 
 
-def _digest(documents: Sequence[Document], recipe: Recipe, costs: bool) -> str:
+def _identity(llm: str, folder: Path) -> str:
+    """Return what summaries depend on beside the text; what a server said of its model is noted in the folder."""
+    if not llm:
+        return ""
+    with closing(RunStore(folder)) as store:
+        return readers.identity(llm, store)
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:24]
+
+
+def _digest(documents: Sequence[Document], recipe: Recipe, costs: bool, model: str) -> str:
     """Return the name of a kept tree: a digest of all that it depends on, with the code and the versions."""
-    made_by = [_embed.embedder(recipe.embedder).identity, provenance.code(), _versions(), costs]
+    vectors = _embed.embedder(recipe.embedder)
+    made_by = [vectors.identity, readers.files(vectors.name), model, provenance.code(), _versions(), costs]
     known = json.dumps([asdict(recipe), made_by, [asdict(one) for one in documents]], sort_keys=True)
-    return hashlib.sha256(known.encode("utf-8", "replace")).hexdigest()[:24]
+    return _short(known)
 
 
 @cache

@@ -84,6 +84,7 @@ class RankedChunks:
     def __init__(self, name: str, variant: Variant, counter: Counter) -> None:
         self.name = name
         self._cut, _, self._ranker = variant.head.partition(":")
+        self.models = _embed.models(self._ranker)
         self._words = variant.options.get("words", WORDS)
         self._packing = variant.options.get("pack", "filled")
         self._costs = variant.options.get("costs") == "yes"

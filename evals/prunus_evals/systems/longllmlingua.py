@@ -42,6 +42,7 @@ class LongLLMLingua:
     def __init__(self, name: str, variant: Variant, counter: Counter) -> None:
         self.name = name
         self._folder = variant.head
+        self.models = (f"transformers:{variant.head}",)
         self._device = variant.options.get("device", "cpu")
         self._stages = Stages(counter, variant.options.get("costs") == "yes")
         self._compressor: Any = None

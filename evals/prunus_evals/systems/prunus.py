@@ -107,6 +107,7 @@ class Prunus:
         self._chosen = chosen
         self._counter = counter
         self._models = [_model(spec, settings) for spec in (first, fine) if split_spec(spec)[0] == "generative"]
+        self.models = (*self._models, *_embed.models(first, fine, embedder, chosen.get("reranker", "")))
 
     @property
     def caveat(self) -> str:

@@ -44,6 +44,7 @@ class ReaderLM:
     def __init__(self, name: str, variant: Variant, counter: Counter) -> None:
         self.name = name
         self._spec = variant.head
+        self.models = (variant.head,)
         self._llm = readers.model(variant.head)
         self._html, self._written = variant.options.get("html", HTML), variant.options.get("tokens", WRITTEN)
         self._counter = counter

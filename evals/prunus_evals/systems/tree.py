@@ -73,6 +73,7 @@ class Tree:
             "" if flat else variant.options.get("llm", ""),
             flat,
         )
+        self.models = (*filter(None, [self._recipe.llm]), *_embed.models(self._recipe.embedder))
         self.caveat = self._recipe.caveat
         """What tables must say of the model that wrote the summaries."""
 

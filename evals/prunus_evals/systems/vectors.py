@@ -70,6 +70,7 @@ class VectorRAG:
         self._costs = variant.options.get("costs") == "yes"
         self._embedder = _embed.embedder(variant.head, hold=not self._costs)
         self._counter = counter
+        self.models = _embed.models(variant.head)
 
     def prepare(self, documents: Sequence[Document]) -> Asker:
         """Cut, embed and index the documents once."""
