@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from prunus_evals import harness, metrics, studies, suites, tasks
-from prunus_evals.errors import EvalError, UnknownName
+import prunus
+from prunus_evals import harness, metrics, readers, studies, suites, tasks
+from prunus_evals.errors import EvalError, UnknownName, Unreachable
 from prunus_evals.metrics.spans import span_recall
 from prunus_evals.records import About, Document, Outcome, Output, Question, Reply, Span
 from prunus_evals.studies import Choice, Study, Table, _raptor_published, raptor, raptor_trees
@@ -340,6 +342,20 @@ def test_a_judge_that_answers_nonsense_ends_the_study(tmp_path: Path) -> None:
         studies.run(study, replace(STAND_INS, options={"judge": "scripted:perhaps"}), tmp_path)
     table, _ = studies.run(study, replace(STAND_INS, options={"judge": "scripted:No."}), tmp_path)
     assert [*ours(table)] == ["judged by scripted:No. (scripted)"]
+
+
+@pytest.mark.usefixtures("town")
+def test_a_dead_server_of_summaries_is_told_from_other_failures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PRUNUS_MODEL_CALLS", "1")
+    settings = replace(prunus.load_settings(), llm_options={"backoff": 0.01})
+    monkeypatch.setattr(readers, "load_settings", lambda: settings)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        dead = f"http://127.0.0.1:{server.getsockname()[1]}/v1#m"  # nothing listens there once it is closed
+    study, choice = studies.named("raptor:10"), replace(STAND_INS, options={"summarizer": dead})
+    with pytest.raises(Unreachable, match=r"summaries by .* of town: "):
+        studies.run(study, choice, tmp_path)
 
 
 @pytest.mark.usefixtures("town")
