@@ -14,7 +14,7 @@ import prunus
 from prunus_evals import harness, metrics, readers, studies, suites, tasks
 from prunus_evals.errors import EvalError, UnknownName, Unreachable
 from prunus_evals.metrics.spans import span_recall
-from prunus_evals.records import About, Document, Outcome, Output, Question, Reply, Span
+from prunus_evals.records import About, Document, Outcome, Output, Question, Reading, Reply, Span
 from prunus_evals.studies import Choice, Study, Table, _raptor_published, raptor, raptor_trees
 from prunus_evals.systems import _trees, tree
 from prunus_evals.systems._trees import Cost, Recipe, grown
@@ -336,12 +336,48 @@ def test_a_hallucination_that_the_parent_repeats_is_carried_on() -> None:
 
 
 @pytest.mark.usefixtures("town")
-def test_a_judge_that_answers_nonsense_ends_the_study(tmp_path: Path) -> None:
+def test_a_judge_of_nothing_but_nonsense_ends_the_study(tmp_path: Path) -> None:
     study = studies.named("raptor:hallucination")
-    with pytest.raises(EvalError, match="the reply is neither yes nor no: 'perhaps'"):
+    with pytest.raises(EvalError, match="no reply is yes or no; the last: 'perhaps'"):
         studies.run(study, replace(STAND_INS, options={"judge": "scripted:perhaps"}), tmp_path)
     table, _ = studies.run(study, replace(STAND_INS, options={"judge": "scripted:No."}), tmp_path)
     assert [*ours(table)] == ["judged by scripted:No. (scripted)"]
+
+
+@pytest.mark.usefixtures("town")
+def test_one_nonsense_reply_of_a_judge_is_counted_and_no_summary_is_judged_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def ask(name: str, llm: object, messages: object, most: int) -> Reading:
+        asked.append(messages)
+        return Reading("perhaps" if len(asked) == 2 else "Yes.")
+
+    monkeypatch.setattr(readers, "ask", ask)
+    study = studies.named("raptor:hallucination")
+    choice = replace(STAND_INS, options={"judge": "scripted:x", "sample": "4"})
+    for _ in range(2):
+        table, _ = studies.run(study, choice, tmp_path)
+        assert ours(table)["judged by scripted:x (scripted)"][:2] == [3, 3]
+        assert "1 of 4 replies of scripted:x were neither yes nor no: they are in no number." in table.notes
+    assert len(asked) == 4
+
+
+@pytest.mark.usefixtures("town")
+def test_what_people_filled_in_is_never_written_over(tmp_path: Path) -> None:
+    study, place = studies.named("raptor:hallucination"), tmp_path / "hallucination.jsonl"
+    choice = replace(STAND_INS, options={"sample": "4"})
+    for _ in range(2):  # a sample that nobody touched is made again
+        studies.run(study, choice, tmp_path)
+    lines = [json.loads(line) for line in place.read_text().splitlines()]
+    place.write_text("\n".join(json.dumps(line | {"hallucinated": False}) for line in lines))
+    before = place.read_text()
+    table, _ = studies.run(study, choice, tmp_path)
+    assert any("may be filled in, and was left as it was" in note for note in table.notes)
+    with pytest.raises(EvalError, match="exists, and may be filled in"):
+        studies.run(study, replace(STAND_INS, options={"export": str(place)}), tmp_path)
+    assert place.read_text() == before
 
 
 @pytest.mark.usefixtures("town")

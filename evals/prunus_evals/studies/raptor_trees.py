@@ -18,6 +18,7 @@ import numpy as np
 from prunus_evals import prompts, readers, studies, tasks
 from prunus_evals.errors import EvalError
 from prunus_evals.records import Document
+from prunus_evals.store import Store, opened
 from prunus_evals.studies import Choice, Number, Row, Study, Table, _raptor_published, number
 from prunus_evals.studies._raptor_published import Published
 from prunus_evals.studies.raptor import OPTIONS, SETS, Running, beside, cited, notes, recipe_of, running
@@ -264,6 +265,9 @@ def fit_row(label: str, lengths: Sequence[float], costs: Sequence[float], scale:
 SAMPLE = 150
 """Summaries that the paper judged."""
 SEED = 20261123
+JUDGE_TOKENS = 8
+"""Most tokens of a judge's reply."""
+
 HALLUCINATION_OPTIONS = {
     **TREE_OPTIONS,
     "export": "file to which the sample is written, one JSON object a line, for people to judge; "
@@ -347,17 +351,38 @@ def _judgement(line: str, place: str) -> Judged:
     return replace(one, judge=one.judge or "people")
 
 
-def judged(one: Judged, spec: str, llm: Any) -> Judged:
-    """Return a summary with the judgement of a model.
+def judged(sample: Sequence[Judged], spec: str, llm: Any, store: Store) -> list[Judged]:
+    """Return summaries with the judgements of a model; one whose reply is neither yes nor no stays without.
 
-    :raises EvalError: the model fails, or its reply is neither yes nor no.
+    :param store: keeps every reply: nothing is asked twice.
+    :raises ReaderFailed: the model fails.
+    :raises EvalError: no reply is yes or no.
     """
-    texts = "\n\n".join(one.children)
-    reply = readers.ask(spec, llm, prompts.render("hallucination", {"texts": texts, "summary": one.summary}), 8).text
-    word = reply.strip().strip("*.\"'").lower()[:4].strip(" ,.!")
-    if word not in ("yes", "no"):
-        raise EvalError(f"judge {spec}, summary {one.id}: the reply is neither yes nor no: {reply[:60]!r}")
-    return replace(one, hallucinated=word == "yes", judge=spec)
+    identity, found, text = readers.identity(spec, store), [], ""
+    for one in sample:
+        messages = prompts.render("hallucination", {"texts": "\n\n".join(one.children), "summary": one.summary})
+        key = "\0".join((identity, str(JUDGE_TOKENS), prompts.digest(messages)))
+        reading = store.reply(key)
+        if reading is None:
+            reading = readers.ask(spec, llm, messages, JUDGE_TOKENS)
+            store.keep_reply(key, reading)
+        text = reading.text
+        word = text.strip().strip("*.\"'").lower()[:4].strip(" ,.!")
+        found.append(replace(one, hallucinated=word == "yes", judge=spec) if word in ("yes", "no") else one)
+    if found and all(one.hallucinated is None for one in found):
+        raise EvalError(f"judge {spec}: no reply is yes or no; the last: {text[:60]!r}")
+    return found
+
+
+def may_be_filled_in(path: Path) -> bool:
+    """Return whether a file is there that is no sample as it was exported: people may have worked on it."""
+    if not path.exists():
+        return False
+    try:
+        lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        return any(line["hallucinated"] is not None and line["judge"] in ("", "people") for line in lines)
+    except (OSError, ValueError, TypeError, KeyError):
+        return True
 
 
 def _run_hallucination(study: Study, choice: Choice, folder: Path | None, progress: Tell) -> Sequence[Table]:
@@ -372,6 +397,11 @@ def _run_hallucination(study: Study, choice: Choice, folder: Path | None, progre
             f"{study.name}: people judge the summaries: write them with --set export=FILE or --out FOLDER, fill in "
             "`hallucinated`, and read them with --set import=FILE; or let a model judge with --set judge=SPEC"
         )
+    filled = bool(export) and may_be_filled_in(Path(export))
+    if filled and "export" in options:
+        raise EvalError(
+            f"{export} exists, and may be filled in: read it with --set import={export}, or take another name"
+        )
     size = options.get("sample", str(SAMPLE))
     if not size.isdecimal():
         raise EvalError(f"{study.name}: sample={size} is no number of summaries")
@@ -380,8 +410,9 @@ def _run_hallucination(study: Study, choice: Choice, folder: Path | None, progre
     with running(study, choice, folder, progress) as run:
         sample = sampled(page_trees(run), min(int(size), 10**6))
         if spec:
-            sample = [judged(one, spec, llm) for one in sample]
-    if export:
+            with opened(folder, make=True) as store:
+                sample = judged(sample, spec, llm, store)
+    if export and not filled:
         write_sample(Path(export), sample)
         progress(f"{study.name}: {len(sample)} summaries are in {export}")
     said = _said(
@@ -389,6 +420,10 @@ def _run_hallucination(study: Study, choice: Choice, folder: Path | None, progre
     )
     if not recipe_of(choice).llm:
         said += ("Extractive summaries consist of sentences of their texts: they can state nothing else.",)
+    if spec and (open_ones := sum(one.hallucinated is None for one in sample)):
+        said += (f"{open_ones} of {len(sample)} replies of {spec} were neither yes nor no: they are in no number.",)
+    if filled:
+        said += (f"{export} may be filled in, and was left as it was; --set import={export} reads it.",)
     own = hallucination_table(study.title, sample, said)
     return with_cited(own, _raptor_published.HALLUCINATION, choice.stand_ins)
 
