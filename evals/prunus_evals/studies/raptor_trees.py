@@ -18,6 +18,7 @@ import numpy as np
 from prunus_evals import prompts, readers, studies, tasks
 from prunus_evals.errors import EvalError
 from prunus_evals.records import Document
+from prunus_evals.stats import counted
 from prunus_evals.store import Store, opened
 from prunus_evals.studies import Choice, Number, Row, Study, Table, _raptor_published, number
 from prunus_evals.studies._raptor_published import Published
@@ -388,8 +389,14 @@ def may_be_filled_in(path: Path) -> bool:
 def _run_hallucination(study: Study, choice: Choice, folder: Path | None, progress: Tell) -> Sequence[Table]:
     options = choice.options
     if "import" in options:
-        lines = [f"Judgements: {options['import']}."]
-        own = hallucination_table(study.title, read_sample(Path(options["import"])), lines)
+        sample = read_sample(Path(options["import"]))
+        documents = {
+            task: {one.document for one in sample if one.task == task}
+            for task in dict.fromkeys(one.task for one in sample)
+        }
+        sets = ", ".join(f"{task} ({counted(len(found), 'document')})" for task, found in documents.items())
+        lines = [f"Judgements: {options['import']}.", f"Sets: {sets}. The file does not say of which half."]
+        own = hallucination_table(study.title, sample, lines)
         return with_cited(own, _raptor_published.HALLUCINATION, choice.stand_ins)
     export = options.get("export") or (str(folder / "hallucination.jsonl") if folder else "")
     if not export and "judge" not in options and not choice.readers:
