@@ -6,7 +6,7 @@ import json
 import shlex
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,7 @@ from prunus_evals.report.files import write as write_report
 from prunus_evals.report.markdown import markdown
 from prunus_evals.split import Half
 from prunus_evals.stats import counted
-from prunus_evals.store import FILE, Store
+from prunus_evals.store import FILE, opened
 
 HALVES = click.Choice(["dev", "report"])
 INTERRUPTED = 130
@@ -273,7 +273,7 @@ def _measured(out: Path) -> bool:
     """Return whether a folder holds a run with outcomes."""
     if not (out / FILE).is_file():
         return False
-    with closing(Store(out)) as store:
+    with opened(out) as store:
         return not store.empty
 
 
@@ -283,7 +283,7 @@ def _kept(out: Path | None) -> str:
         return "nothing was kept, for want of --out"
     if not (out / FILE).is_file():
         return f"what was measured is kept in {out}: run the same command again to go on"
-    with closing(Store(out)) as store:
+    with opened(out) as store:
         count = store.count
     outcomes = "1 outcome is" if count == 1 else f"{count:,} outcomes are"
     return f"{outcomes} kept in {out}: run the same command again to go on"

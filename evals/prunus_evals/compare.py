@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from prunus_evals.report.safe import readable
 from prunus_evals.report.text import half_of
 from prunus_evals.split import half
 from prunus_evals.stats import NONE_BELOW, apart, counted, shown
-from prunus_evals.store import Store
+from prunus_evals.store import opened
 
 MOST = 10
 """Questions that changed most, of each task."""
@@ -87,7 +86,7 @@ def compare(first: Path, second: Path, pairs: Mapping[str, str] = {}, cases: boo
 
 
 def _read(folder: Path) -> _Run:
-    with closing(Store(folder, make=False)) as store:
+    with opened(folder) as store:
         outcomes = store.outcomes()
         if not outcomes:
             raise EvalError(f"{folder}: nothing was measured in this run")

@@ -9,6 +9,7 @@ import gzip
 import json
 import lzma
 import os
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -187,7 +188,7 @@ def _plain(path: Path) -> BinaryIO:
 def _read(file: BinaryIO, path: Path) -> Iterator[bytes]:
     try:
         yield from file
-    except (OSError, EOFError, lzma.LZMAError) as error:
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise DataWrong(f"{path} is damaged: {error}") from error
 
 

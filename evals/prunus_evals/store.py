@@ -25,6 +25,9 @@ FILE = "run.sqlite"
 FORM = 1
 """The form of the file; a file of another form is refused."""
 
+PATIENCE = 30.0
+"""Seconds that another process may keep the file to itself."""
+
 _TABLES = """
 create table if not exists about (name text primary key, value text not null);
 create table if not exists outcomes (key text primary key, value text not null);
@@ -56,12 +59,15 @@ class Store:
                 raise EvalError(f"{folder} cannot be made: {error.strerror}") from error
             place = str(folder / FILE)
         try:
-            self._database = sqlite3.connect(place, isolation_level=None, timeout=30)
+            self._database = sqlite3.connect(place, isolation_level=None, timeout=PATIENCE)
             # a commit costs 0.02 ms instead of 8: the log is written at once, and brought to the disk now and then
             self._database.execute("pragma journal_mode = wal")
             self._database.execute("pragma synchronous = normal")
             self._database.executescript(_TABLES)
-        except sqlite3.DatabaseError as error:
+            form = self.fact("form")
+            if form is None:  # else nothing is written: the run may only be read, and another process may write to it
+                self.note({"form": FORM})
+        except sqlite3.Error as error:
             raise EvalError(f"{place} cannot be opened: {error}") from error
         self.place = place
         self._kept = folder is not None
@@ -70,10 +76,8 @@ class Store:
         self._question: tuple[Question, str] | None = None
         self._state = ""
         self._asking = "", "", 0
-        form = self.fact("form", FORM)
-        if form != FORM:
+        if form not in (None, FORM):
             raise EvalError(f"{place} has form {form}, not {FORM}; take another folder")
-        self.note({"form": FORM})
 
     def close(self) -> None:
         """Close the file."""
@@ -267,6 +271,22 @@ class Store:
     def keep_reply(self, key: str, reading: Reading) -> None:
         """Store a reply of a reader or a judge."""
         self._database.execute("insert or replace into replies values (?, ?)", (key, json.dumps(asdict(reading))))
+
+
+@contextmanager
+def opened(folder: Path | None, make: bool = False) -> Iterator[Store]:
+    """Open the folder of a run, and close it at the end.
+
+    :param make: see :class:`Store`.
+    :raises EvalError: the folder is no run, or its file is damaged, locked or read-only.
+    """
+    store = Store(folder, make)
+    try:
+        yield store
+    except sqlite3.Error as error:
+        raise EvalError(f"{store.place} cannot be used: {error}; what was measured before is kept") from error
+    finally:
+        store.close()
 
 
 def outcome_of(value: Mapping[str, Any]) -> Outcome:

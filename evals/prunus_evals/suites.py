@@ -6,18 +6,15 @@ on a handful of items, to see that all of it works with that model.
 
 from __future__ import annotations
 
-import json
-import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from prunus.core.errors import PrunusError, one_line
-from prunus_evals import provenance, readers, studies
+from prunus_evals import provenance, studies
 from prunus_evals.errors import EvalError, UnknownName, Unreachable
-from prunus_evals.studies import Choice, Number, Row, Study, Table
+from prunus_evals.studies import Choice, Study, Table
 
 PAGES = {
     "htmlrag": "HtmlRAG: Tan et al., HTML is Better Than Plain Text for Modeling Retrieved Knowledge in RAG Systems",
@@ -121,7 +118,7 @@ def run(
     One whose data is not here has failed only where ``wanted`` names it.
     Where a language model cannot be reached, those that are left are not begun, and are told, too.
 
-    :param folder: where outcomes and tables are kept; the suite goes on where it was.
+    :param folder: where outcomes are kept; the suite goes on where it was.
     :param wanted: names of studies, or of papers; none: all of the suite.
     :raises UnknownName: there is no such suite or study, or no study of the suite takes a choice.
     """
@@ -162,17 +159,7 @@ def _names(own: Sequence[Study]) -> str:
 
 
 def _run(study: Study, choice: Choice, folder: Path | None, progress: Callable[[str], None]) -> Done:
-    """Run a study; its tables are read again where the same code, settings and models made them for the same choice.
-
-    A server that says nothing of its model, as one that is gone, is taken for the same.
-    """
-    key = {"choice": json.loads(json.dumps(asdict(choice))), "state": provenance.state()}
-    models = {spec: readers.served(spec) for spec in choice.readers}
-    place = folder / "tables" / f"{study.name.replace(':', '-')}.json" if folder else None
-    kept = _kept(place)
-    known = kept.get("models", {})
-    if kept.get("key") == key and all(said in (None, known.get(spec)) for spec, said in models.items()):
-        return Done(study.name, study.title, tuple(map(table_of, kept["tables"])), kept["seconds"])
+    """Run a study. Its tables are made anew from the outcomes in its folder, which know what they depend on."""
     start = time.perf_counter()
     try:
         tables = tuple(studies.run(study, choice, folder, progress))
@@ -183,45 +170,7 @@ def _run(study: Study, choice: Choice, folder: Path | None, progress: Callable[[
         if not isinstance(error, EvalError | PrunusError):
             said = f"{type(error).__name__}: {said}"
         return Done(study.name, study.title, (), time.perf_counter() - start, said)
-    seconds = time.perf_counter() - start
-    if place is not None:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        value = {"key": key, "models": models, "seconds": seconds, "tables": [asdict(table) for table in tables]}
-        beside = place.with_suffix(".new")  # the file is the old or the new one at every time
-        beside.write_text(json.dumps(value), encoding="utf-8")
-        os.replace(beside, place)
-    return Done(study.name, study.title, tables, seconds)
-
-
-def _kept(place: Path | None) -> dict[str, Any]:
-    if place is None or not place.is_file():
-        return {}
-    try:
-        found: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise EvalError(f"{place} cannot be read: {error}; delete it") from error
-    return found
-
-
-def table_of(value: dict[str, Any]) -> Table:
-    """Return the table of its JSON form."""
-    return Table(
-        title=value["title"],
-        columns=tuple(value["columns"]),
-        rows=tuple(
-            Row(row["label"], tuple(_number(number) for number in row["numbers"]), row["cited"])
-            for row in value["rows"]
-        ),
-        notes=tuple(value["notes"]),
-        digits=value["digits"],
-    )
-
-
-def _number(value: dict[str, Any] | None) -> Number | None:
-    if value is None:
-        return None
-    against = value["against"]
-    return Number(value["value"], value["low"], value["high"], tuple(against) if against else None)
+    return Done(study.name, study.title, tables, time.perf_counter() - start)
 
 
 def write(name: str, done: Sequence[Done], command: str, folder: Path) -> list[Path]:

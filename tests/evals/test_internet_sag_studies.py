@@ -201,6 +201,15 @@ def test_counts_of_table_5_are_added_up_as_by_hand_and_by_sklearn() -> None:
     assert means[0] != pytest.approx(ours[2], abs=0.01)  # the mean over questions is another number
 
 
+def test_nonsense_of_a_model_counts_the_same_from_a_reader_and_from_an_extractor() -> None:
+    nonsense = "I would rather not."
+    by_extractor = systems.make(f"tags:scripted:{nonsense}", llama2()).prepare(PARTS).ask_question(ASKED, 500)
+    outputs = [Output(by_extractor, ""), Output(Reply("", "text", tags=()), "", nonsense)]
+    assert [tagged.counts(ASKED, output) for output in outputs] == [[0, 1, 1], [0, 1, 1]]
+    names = ["tags_f1", "tags_precision", "tags_recall", "tags_exact", "tags_micro_precision", "tags_micro_f1"]
+    assert {metric.score(ASKED, output) for metric in metrics.named(names) for output in outputs} == {0}
+
+
 def test_pages_are_extracted_from_and_empty_ones_left_out() -> None:
     pages = [Document("a", f"<h1>Castle</h1><p>{' '.join(SENTENCES)}</p>"), Document("b", "  ")]
     extracting = systems.make("prunus:extract", llama2())

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import prunus
 from prunus_evals import harness, metrics, readers, studies, suites, tasks
-from prunus_evals.errors import EvalError, UnknownName
+from prunus_evals.errors import EvalError, UnknownName, Unreachable
 from prunus_evals.metrics.spans import span_recall
-from prunus_evals.records import About, Document, Outcome, Output, Question, Reply, Span
+from prunus_evals.records import About, Document, Outcome, Output, Question, Reading, Reply, Span
 from prunus_evals.studies import Choice, Study, Table, _raptor_published, raptor, raptor_trees
 from prunus_evals.systems import _trees, tree
 from prunus_evals.systems._trees import Cost, Recipe, grown
@@ -324,6 +326,7 @@ def test_judgements_of_people_go_round(tmp_path: Path) -> None:
     place.write_text("\n".join(map(json.dumps, judged)))
     table, paper = studies.run(study, replace(STAND_INS, options={"import": str(place)}), tmp_path)
     assert ours(table) == {"judged by people": [4, 1, 25, 0]}
+    assert "Sets: squality:text (1 document). The file does not say of which half." in table.notes
     assert printed(paper) == {"RAPTOR": [150, 6, 4, 0]}
 
 
@@ -344,19 +347,53 @@ def test_a_judge_that_answers_nonsense_is_told_and_counts_as_no_judgement(tmp_pa
 
 
 @pytest.mark.usefixtures("town")
-def test_judgements_of_people_are_never_written_over(tmp_path: Path) -> None:
+def test_one_nonsense_reply_of_a_judge_is_counted_and_no_summary_is_judged_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def ask(name: str, llm: object, messages: object, most: int) -> Reading:
+        asked.append(messages)
+        return Reading("perhaps" if len(asked) in (2, 3) else "Yes.")  # and once more, asked to be short
+
+    monkeypatch.setattr(readers, "ask", ask)
+    study = studies.named("raptor:hallucination")
+    choice = replace(STAND_INS, options={"judge": "scripted:x", "sample": "4"})
+    for _ in range(2):
+        table, _ = studies.run(study, choice, tmp_path)
+        assert ours(table)["judged by scripted:x (scripted)"][:2] == [3, 3]
+        assert "1 of 4 replies of the judge could not be read or failed, and are left out." in table.notes
+    assert len(asked) == 5
+
+
+@pytest.mark.usefixtures("town")
+def test_what_people_filled_in_is_never_written_over(tmp_path: Path) -> None:
     study, place = studies.named("raptor:hallucination"), tmp_path / "hallucination.jsonl"
     choice = replace(STAND_INS, options={"sample": "4"})
-    studies.run(study, choice, tmp_path)
-    line, *others = [json.loads(line) for line in place.read_text().splitlines()]
-    filled = "\n".join(map(json.dumps, [line | {"hallucinated": True}, *others]))
-    place.write_text(filled)
-    said: list[str] = []
-    studies.run(study, choice, tmp_path, said.append)
-    assert place.read_text() == filled
-    assert "holds judgements of people" in said[-1]
+    for _ in range(2):  # a sample that nobody touched is made again
+        studies.run(study, choice, tmp_path)
+    lines = [json.loads(line) for line in place.read_text().splitlines()]
+    place.write_text("\n".join(json.dumps(line | {"hallucinated": False}) for line in lines))
+    before = place.read_text()
+    table, _ = studies.run(study, choice, tmp_path)
+    assert any("holds judgements of people, and was left as it was" in note for note in table.notes)
     with pytest.raises(EvalError, match="holds judgements of people"):
-        studies.run(study, replace(choice, options={"export": str(place)}), tmp_path)
+        studies.run(study, replace(STAND_INS, options={"export": str(place)}), tmp_path)
+    assert place.read_text() == before
+
+
+@pytest.mark.usefixtures("town")
+def test_a_dead_server_of_summaries_is_told_from_other_failures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PRUNUS_MODEL_CALLS", "1")
+    settings = replace(prunus.load_settings(), llm_options={"backoff": 0.01})
+    monkeypatch.setattr(readers, "load_settings", lambda: settings)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        dead = f"http://127.0.0.1:{server.getsockname()[1]}/v1#m"  # nothing listens there once it is closed
+    study, choice = studies.named("raptor:10"), replace(STAND_INS, options={"summarizer": dead})
+    with pytest.raises(Unreachable, match=r"summaries by .* of town: "):
+        studies.run(study, choice, tmp_path)
 
 
 @pytest.mark.usefixtures("town")
@@ -381,7 +418,8 @@ def test_summaries_of_a_scripted_model_are_labelled(tmp_path: Path) -> None:
     choice = replace(STAND_INS, options={"summarizer": spec}, budgets=(400,))
     for name in ("raptor:1", "raptor:8", "raptor:10", "raptor:18", "raptor:figure-3", "raptor:figure-5"):
         (table, *_) = studies.run(studies.named(name), choice, tmp_path)
-        assert any("Summaries: no model answered" in line for line in table.notes), name
+        labels = [line for line in table.notes if "no model answered" in line]
+        assert len(labels) == 1 and labels[0].startswith("Summaries: no model answered"), name
     plan = harness.Plan(
         ("qmsum:specific",), (f"tree:ward@llm={spec}", "tree:ward"), budgets=(400,), metrics=("answer",)
     )

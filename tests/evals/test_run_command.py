@@ -6,6 +6,7 @@ import json
 import lzma
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -19,7 +20,7 @@ from click.testing import CliRunner, Result
 
 import prunus
 from prunus.core.errors import OutsideFailed
-from prunus_evals import harness, readers
+from prunus_evals import harness, readers, store
 from prunus_evals.cli import main
 from prunus_evals.errors import ReaderFailed
 from prunus_evals.progress import Progress, duration, line
@@ -67,13 +68,13 @@ def report_of(folder: Path) -> dict[str, Any]:
 
 
 def stored(folder: Path) -> list[Any]:
-    with closing(Store(folder, make=False)) as store:
-        return store.outcomes()
+    with closing(Store(folder, make=False)) as opened:
+        return opened.outcomes()
 
 
 def about(folder: Path) -> dict[str, Any]:
-    with closing(Store(folder, make=False)) as store:
-        return store.about()
+    with closing(Store(folder, make=False)) as opened:
+        return opened.about()
 
 
 @pytest.mark.usefixtures("data")
@@ -224,6 +225,53 @@ def test_another_plan_in_the_same_folder_is_refused_or_added_knowingly(tmp_path:
     assert "2 plans were run into this folder" in (out / "report.html").read_text("utf-8")
     assert run("--half", "dev", "--out", str(out), "--add").exit_code == 0
     assert about(out)["halves"] == {"nq": "all"}
+
+
+COMMANDS = ("report {0}", "compare {0} {0}", "judge {0} --between text_cut,clean_cut:lean --judge scripted:A", "")
+UNUSABLE = [(command, state) for command in COMMANDS for state in ("locked", "damaged")]
+UNUSABLE += [(command, "read-only") for command in COMMANDS[2:]]  # the others only read
+
+
+@pytest.mark.usefixtures("data")
+@pytest.mark.parametrize(("command", "state"), UNUSABLE)
+def test_a_run_whose_file_cannot_be_used_is_one_line(
+    command: str, state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "run"
+    measured = [*RUN, "--reader", "scripted:Ann0", "--out", str(out), "--quiet"]
+    assert CliRunner().invoke(main, measured).exit_code == 0
+    monkeypatch.setattr(store, "PATIENCE", 0.05)
+    arguments = command.format(out).split() or measured
+    with closing(sqlite3.connect(out / "run.sqlite", isolation_level=None)) as other:
+        if state == "locked":
+            other.execute("pragma locking_mode = exclusive")
+            other.execute("begin exclusive")
+        elif state == "damaged":
+            other.execute("pragma writable_schema = on")
+            other.execute("update sqlite_schema set rootpage = 9999 where name = 'outcomes'")
+        else:
+            connect = sqlite3.connect  # who has all rights can write to every file
+            readable = f"file:{out / 'run.sqlite'}?mode=ro"
+            monkeypatch.setattr(sqlite3, "connect", lambda _, **more: connect(readable, uri=True, **more))
+        result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 2, result.output
+    said = [line for line in result.stderr.splitlines() if line.startswith("Error: ")]
+    assert len(said) == 1 and "cannot be" in said[0]
+
+
+@pytest.mark.usefixtures("data")
+def test_a_report_changes_nothing_in_the_file_of_a_run_that_another_process_writes_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "run"
+    run("--out", str(out))
+    before = (out / "run.sqlite").read_bytes()
+    monkeypatch.setattr(store, "PATIENCE", 0.05)
+    with closing(sqlite3.connect(out / "run.sqlite", isolation_level=None)) as other:
+        other.execute("begin immediate")
+        result = CliRunner().invoke(main, ["report", str(out)])
+    assert result.exit_code == 0, result.output
+    assert (out / "run.sqlite").read_bytes() == before
 
 
 @pytest.mark.usefixtures("data")

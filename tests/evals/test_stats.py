@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -70,3 +72,11 @@ def test_unpaired_raises() -> None:
         stats.difference({"a": [1.0]}, {"b": [1.0]})
     with pytest.raises(MetricError):
         stats.difference({"a": [1.0]}, {"a": [1.0, 0.0]})
+
+
+def test_an_interval_over_many_pages_takes_the_memory_of_its_draws_alone() -> None:
+    tracemalloc.start()
+    stats.mean({str(page): [float(page % 3)] for page in range(3000)})
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1.5 * stats.SAMPLES * 3000 * 8

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from prunus_evals import provenance, studies, suites
+from prunus_evals import studies, suites
 from prunus_evals.cli import main
 from prunus_evals.errors import DataMissing, MetricError, ReaderFailed, Unreachable
 from prunus_evals.records import Outcome
@@ -84,7 +84,7 @@ def test_every_study_that_can_run_here_belongs_to_a_suite() -> None:
         assert any(suite.belongs(study) for suite in suites.SUITES.values()), study.name
 
 
-def test_a_suite_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_that_fails_is_told_and_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
 
     def own(study: Study, choice: Choice, folder: Path | None, progress: object) -> list[Table]:
@@ -99,13 +99,21 @@ def test_a_suite_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.Monkey
     first = suites.run("offline", Choice(), tmp_path, said.append)
     assert [one.failed for one in first] == ["", "b is not here"]
     assert any("b is not here" in line for line in said)
-    second = suites.run("offline", Choice(), tmp_path)
-    assert calls == ["a:1", "b:1", "b:1"]
-    assert second[0].tables == (TABLE,)
-    suites.run("offline", Choice(limit=3), tmp_path)
-    assert calls[3:] == ["a:1", "b:1"]
+    assert [one.tables for one in suites.run("offline", Choice(), tmp_path)] == [(TABLE,), (TABLE,)]
     page = suites.page("b", "offline", first[1:], "prunus eval run --suite offline")
     assert "Not run: b is not here." in page
+
+
+def test_a_suite_in_its_folder_shows_the_data_as_they_are_now(two_pages: Path) -> None:
+    command = ["run", "--suite", "offline", "--study", "htmlrag:3", *SOME[2:], "--out", str(two_pages / "run")]
+    first, again = (CliRunner().invoke(main, [*command, "--json"]) for _ in range(2))
+    assert first.exit_code == again.exit_code == 0
+    assert json.loads(again.stdout)[0]["tables"] == json.loads(first.stdout)[0]["tables"]  # from the same outcomes
+    for path in (two_pages / "data").glob("*/*.xz"):
+        path.write_bytes(lzma.compress(b"NOT JSON"))
+    broken = CliRunner().invoke(main, command)
+    assert broken.exit_code == 1
+    assert "htmlrag:3 was not run" in broken.stderr
 
 
 @pytest.mark.parametrize(
@@ -144,7 +152,7 @@ def test_only_a_model_that_cannot_be_reached_stops_a_suite(
     assert said[-1] == f"prunus eval: {missed} of 3 studies were not run; {kept}"
 
 
-def test_ctrl_c_in_a_suite_keeps_the_tables_that_are_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_suite_goes_on_after_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
 
     def own(study: Study, choice: Choice, folder: Path | None, progress: object) -> list[Table]:
@@ -159,21 +167,7 @@ def test_ctrl_c_in_a_suite_keeps_the_tables_that_are_done(tmp_path: Path, monkey
     assert result.exit_code == 130
     assert f"interrupted; what was measured is kept in {tmp_path}: run the same command again" in result.stderr
     assert CliRunner().invoke(main, command).exit_code == 0
-    assert calls == ["a", "b", "b"]
-
-
-def test_tables_of_other_code_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[str] = []
-
-    def own(study: Study, choice: Choice, folder: Path | None, progress: object) -> list[Table]:
-        calls.append(study.name)
-        return [TABLE]
-
-    monkeypatch.setattr(studies, "known", lambda: {"a:1": Study("a:1", "a title", run=own)})
-    for code in ("old", "old", "new"):
-        monkeypatch.setattr(provenance, "code", lambda code=code: code)
-        suites.run("offline", Choice(), tmp_path)
-    assert len(calls) == 2
+    assert calls == ["a", "b", "a", "b"]
 
 
 def test_markdown_shows_intervals_marks_and_cited_rows() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import tracemalloc
 from collections.abc import Callable, Sequence
@@ -158,6 +159,13 @@ def test_wrong_data_is_one_line_with_file_and_line(line: str, what: str, write: 
     assert str(error.value).startswith(f"{path}, line 3: ")
     assert what in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_damaged_gzip_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"id": "a"}\n' * 99)[:10] + b"\xff" * 40)  # the header is right
+    with pytest.raises(DataWrong, match=r"rows\.jsonl\.gz is damaged"):
+        list(Lines(path))
 
 
 def test_damaged_and_foreign_bytes_are_errors_too(write: Write, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from prunus_evals import readers
 from prunus_evals.judging import costs, judge, pairs, people, summary
 from prunus_evals.records import Outcome
-from prunus_evals.store import Store
+from prunus_evals.store import Store, opened
 
 NOTE = "judging"
 """The name of the note in the run: results by judge, systems and kind."""
@@ -81,7 +81,7 @@ class Place:
 
     @contextmanager
     def _open(self) -> Iterator[tuple[Store, pairs.Pairs]]:
-        with closing(Store(self.folder, make=False)) as store:
+        with opened(self.folder) as store:
             yield store, pairs.load(store, self.names, self.limit, self.outcomes)
 
     def _about(self, store: Store, names: tuple[str, str], name: str, caveat: str) -> dict[str, Any]:

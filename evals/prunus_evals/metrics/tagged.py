@@ -3,7 +3,7 @@
 Where no sentence answers (``Question.tags`` is None), only a system that found none is right, in all four; where one
 does, a system that found none has 0. The tags are those of the system, or, for a question about tags that a reader
 answered, those of its reply: ``TAG-3``, ``TAG-3 to TAG-5``, or a word for none. A reply with neither is counted as
-wrong, and apart: ``tags_readable``. So is a tag that no sentence has: it is a wrong one.
+one wrong tag, and apart: ``tags_readable``. A tag that no sentence has is a wrong one, too.
 
 ``tags_micro_precision``, ``tags_micro_recall`` and ``tags_micro_f1`` add up right, named and wanted tags over all
 questions that some sentence answers, as Internet-SAG's Table 5 does; ``tags_none`` is the exact match over the others.
@@ -63,8 +63,9 @@ def _named(question: Question, output: Output) -> _Named | None:
         return None
     if output.answer is not None and question.kind == "tags":
         reply = read_tags(output.answer, range(len(question.sentences)))
-        readable = float(bool(reply.tags) or reply.unknown > 0 or reply.none)
-        return _Named(None if reply.none else reply.tags, reply.unknown, readable)
+        readable = bool(reply.tags) or reply.unknown > 0 or reply.none
+        unknown = reply.unknown if readable else 1  # as of an extractor that names neither tags nor None
+        return _Named(None if reply.none else reply.tags, unknown, float(readable))
     return None if output.reply.tags == () else _Named(output.reply.tags)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from prunus_evals.report.cases import Case, facts_of, worst
 from prunus_evals.report.numbers import cells_of, scored, summary, without_repeats
 from prunus_evals.report.page import page
 from prunus_evals.split import Wanted, half
-from prunus_evals.store import Store
+from prunus_evals.store import Store, opened
 from prunus_evals.systems import DEFAULT
 
 FORM = 1
@@ -30,7 +29,7 @@ def write(folder: Path, cases: bool | None = None, default: str = DEFAULT) -> tu
     :param default: the system that others are compared with.
     :raises EvalError: the folder is no run, nothing was measured, or the report cannot be written.
     """
-    with closing(Store(folder, make=False)) as store:
+    with opened(folder) as store:
         facts, shown = read(store, cases, default)
         text = page(facts, shown)
     place = folder / "report.html"

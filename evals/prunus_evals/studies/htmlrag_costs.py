@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, files
 from itertools import islice
@@ -15,7 +13,7 @@ from prunus_evals import harness, provenance, systems, tasks
 from prunus_evals.errors import EvalError
 from prunus_evals.harness import Plan
 from prunus_evals.records import Document, Outcome, Question, Stage
-from prunus_evals.store import Store
+from prunus_evals.store import opened
 from prunus_evals.studies import Choice, Number, Row, Study, Table, by_page, notes, number
 from prunus_evals.studies import _htmlrag_published as published
 from prunus_evals.studies.htmlrag import (
@@ -87,13 +85,10 @@ def asked(
     noted = {**asdict(plan), "pages": f"{PAGES} pages of {task} for each question"}
     engines = harness.engines_of(plan)
     found: list[Outcome] = []
-    with closing(Store(folder)) as store, provenance.noted(store, noted, halves, add=True):
-        try:
-            for done, question in enumerate(collections(task, choice), 1):
-                found += harness.run_page([question], engines, plan.budgets, plan, store)
-                tell(f"{study.name}, {budget} tokens: {done} questions with {PAGES} pages each")
-        except sqlite3.Error as error:
-            raise EvalError(f"{folder} cannot be written: {error}; what was measured before is kept") from error
+    with opened(folder, make=True) as store, provenance.noted(store, noted, halves, add=True):
+        for done, question in enumerate(collections(task, choice), 1):
+            found += harness.run_page([question], engines, plan.budgets, plan, store)
+            tell(f"{study.name}, {budget} tokens: {done} questions with {PAGES} pages each")
     return found
 
 

@@ -302,14 +302,14 @@ def said_of(
 
     :param paired: whether rows are compared with the first.
     """
-    said = [line for line in studies.notes(study, choice, outcomes) if not line.startswith(OF_SYSTEMS)]
+    said = [line for line in studies.notes(study, choice, outcomes) if OF_SYSTEMS not in line]
     if not paired:
         said = [studies.ALONE if line == studies.INTERVALS else line for line in said]
     return [*said, *notes(choice, lacks_dpr)]
 
 
-OF_SYSTEMS = "A system works with a model"
-"""How a note of studies begins that the note on summaries says more exactly."""
+OF_SYSTEMS = " works with a model: "
+"""What a note of studies on a system holds: the note on summaries says it once for all systems."""
 
 
 def cited(title: str, published: Published, digits: int | None = None) -> Table:

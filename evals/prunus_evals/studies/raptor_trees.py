@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,8 @@ from prunus_evals import readers, studies, tasks
 from prunus_evals.errors import EvalError
 from prunus_evals.judging.judge import Asked, Judge, ModelJudge
 from prunus_evals.records import Document
-from prunus_evals.store import Store
+from prunus_evals.stats import counted
+from prunus_evals.store import Store, opened
 from prunus_evals.studies import Choice, Number, Row, Study, Table, _raptor_published, number
 from prunus_evals.studies._raptor_published import Published
 from prunus_evals.studies.raptor import OPTIONS, SETS, Running, beside, cited, notes, recipe_of, running
@@ -267,6 +267,7 @@ def fit_row(label: str, lengths: Sequence[float], costs: Sequence[float], scale:
 SAMPLE = 150
 """Summaries that the paper judged."""
 SEED = 20261123
+
 HALLUCINATION_OPTIONS = {
     **TREE_OPTIONS,
     "export": "file to which the sample is written, one JSON object a line, for people to judge; "
@@ -387,8 +388,14 @@ def judged(sample: Sequence[Judged], judge: Judge, store: Store, progress: Tell)
 def _run_hallucination(study: Study, choice: Choice, folder: Path | None, progress: Tell) -> Sequence[Table]:
     options = choice.options
     if "import" in options:
-        lines = [f"Judgements: {options['import']}."]
-        own = hallucination_table(study.title, read_sample(Path(options["import"])), lines)
+        sample = read_sample(Path(options["import"]))
+        documents = {
+            task: {one.document for one in sample if one.task == task}
+            for task in dict.fromkeys(one.task for one in sample)
+        }
+        sets = ", ".join(f"{task} ({counted(len(found), 'document')})" for task, found in documents.items())
+        lines = [f"Judgements: {options['import']}.", f"Sets: {sets}. The file does not say of which half."]
+        own = hallucination_table(study.title, sample, lines)
         return with_cited(own, _raptor_published.HALLUCINATION, choice.stand_ins)
     export = options.get("export") or (str(folder / "hallucination.jsonl") if folder else "")
     if not export and "judge" not in options and not choice.readers:
@@ -407,11 +414,9 @@ def _run_hallucination(study: Study, choice: Choice, folder: Path | None, progre
     with running(study, choice, folder, progress) as run:
         sample = sampled(page_trees(run), min(int(size), 10**6))
     if judge:
-        with closing(Store(folder)) as store:
+        with opened(folder, make=True) as store:
             sample = judged(sample, judge, store, progress)
-    if filled:
-        progress(f"{study.name}: {export} holds judgements of people and stays as it is; --set import= reads it")
-    elif export:
+    if export and not filled:
         write_sample(Path(export), sample)
         progress(f"{study.name}: {len(sample)} summaries are in {export}")
     said = _said(
@@ -419,6 +424,8 @@ def _run_hallucination(study: Study, choice: Choice, folder: Path | None, progre
     )
     if not recipe_of(choice).llm:
         said += ("Extractive summaries consist of sentences of their texts: they can state nothing else.",)
+    if filled:
+        said += (f"{export} holds judgements of people, and was left as it was; --set import={export} reads it.",)
     own = hallucination_table(study.title, sample, said)
     return with_cited(own, _raptor_published.HALLUCINATION, choice.stand_ins)
 

@@ -180,7 +180,8 @@ def grown(
         long as it is held.
     :param costs: the tree is built for its costs: its embedder holds no vectors, and a language model writes every
         summary anew. It is not held, and shared with no tree that is built for retrieval.
-    :raises EvalError: it cannot be built; the message says which documents.
+    :raises ReaderFailed: the model that writes the summaries failed.
+    :raises EvalError: it cannot be built otherwise; the message says which documents.
     """
     key: Any = counter  # its protocol does not say that it can be a key
     full = tuple(one for one in documents if one.content.strip())
@@ -207,7 +208,8 @@ def _grown(
     except PrunusError as error:
         if folder is None:
             shutil.rmtree(place, ignore_errors=True)
-        raise EvalError(f"{recipe.name} of {', '.join(one.id for one in documents)}: {error}") from error
+        name = f"{recipe.name} of {', '.join(one.id for one in documents)}"
+        raise readers.failed(name, error, EvalError) from error
     if folder is None:
         weakref.finalize(found, shutil.rmtree, place, ignore_errors=True)
     return found
