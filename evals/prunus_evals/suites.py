@@ -114,10 +114,10 @@ def run(
     progress: Callable[[str], None] = lambda text: None,
     wanted: Sequence[str] = (),
 ) -> list[Done]:
-    """Run the studies of a suite. One that cannot be run is told, and the others are run.
+    """Run the studies of a suite. A study that fails is told, and the others are run.
 
-    One whose data is not here has failed only where ``wanted`` names it.
-    Where a language model cannot be reached, those that are left are not begun, and are told, too.
+    A study whose data is not here counts as failed only where ``wanted`` names it. Where a language model cannot be
+    reached, no further study is begun, and each of them is told.
 
     :param folder: where outcomes are kept; the suite goes on where it was.
     :param wanted: names of studies, or of papers; none: all of the suite.

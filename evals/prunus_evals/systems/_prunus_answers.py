@@ -9,7 +9,7 @@ that the extractor takes out of whole pages, and ``prunus:ask`` the quotes of an
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -118,28 +118,9 @@ class _Watched:
             raise readers.failed(name, error) from error
 
 
-class Passages:
-    """Returns the passages that an extractor of Prunus takes out of whole pages."""
+class _Asking:
+    """What is asked about pages that are cleaned."""
 
-    def __init__(self, name: str, options: prunus.Options, counter: Counter, llm: str, models: Sequence[str]) -> None:
-        self.name = name
-        self.models = (*filter(None, [llm]), *models)
-        self._llm = llm
-        self._model = _Watched(readers.model(llm)) if llm else None
-        self._options = replace(options, llm=self._model) if self._model else options
-        self._counter = counter
-
-    @property
-    def caveat(self) -> str:
-        """What tables must say of its model."""
-        return readers.caveat(self._llm)
-
-    def prepare(self, documents: Sequence[Document]) -> Asker:
-        """Clean the pages once."""
-        return _Extracting(self.name, read(documents), self._options, self._counter, self._model)
-
-
-class _Extracting:
     def __init__(
         self,
         name: str,
@@ -151,6 +132,12 @@ class _Extracting:
         self._name, self._pages, self._options, self._counter = name, pages, options, counter
         self._model = model
 
+    def _check(self) -> None:
+        if self._model is not None:
+            self._model.check(self._name)
+
+
+class _Extracting(_Asking):
     def ask(self, question: str, budget: int) -> Reply:
         """Return the passages, and as quotes, too, those that the budget cuts.
 
@@ -171,47 +158,8 @@ class _Extracting:
         quotes = tuple(passage.text for passage in passages)
         return Reply(self._counter.head("\n".join(quotes), budget), "text", quotes=quotes)
 
-    def _check(self) -> None:
-        if self._model is not None:
-            self._model.check(self._name)
 
-
-class Answers:
-    """Returns the quotes of an answer."""
-
-    def __init__(self, options: Mapping[str, Any], counter: Counter, name: str) -> None:
-        self.name = name
-        self._counter = counter
-        self._llm = llm = options.get("llm", "")
-        self.models = (*filter(None, [llm]), *_embed.models(options.get("embedder", "")))
-        self._model = _Watched(readers.model(llm)) if llm else None
-        engines = {"llm": self._model} if llm else {"extractor": "sentences", "generator": "quotes"}
-        self._options = prunus.Options(
-            mode=options.get("mode", "default"), embedder=options.get("embedder", ""), **engines
-        )
-
-    @property
-    def caveat(self) -> str:
-        """What tables must say of its model."""
-        return readers.caveat(self._llm)
-
-    def prepare(self, documents: Sequence[Document]) -> Asker:
-        """Clean the pages once."""
-        return _Answering(self.name, read(documents), self._options, self._counter, self._model)
-
-
-class _Answering:
-    def __init__(
-        self,
-        name: str,
-        pages: prunus.Documents | None,
-        options: prunus.Options,
-        counter: Counter,
-        model: _Watched | None,
-    ) -> None:
-        self._name, self._pages, self._options, self._counter = name, pages, options, counter
-        self._model = model
-
+class _Answering(_Asking):
     def ask(self, question: str, budget: int) -> Reply:
         """Return the quotes; the fact ``without_model`` counts an answer in which a reply of the model was of no use.
 
@@ -236,9 +184,40 @@ class _Answering:
         facts |= {"without_model": 1, "failures": unused} if unused else {}
         return Reply(text, "text", stages=stages, quotes=quotes, facts=facts)
 
-    def _check(self) -> None:
-        if self._model is not None:
-            self._model.check(self._name)
+
+class OfPages:
+    """Asks Prunus about whole pages: for passages, or for the quotes of an answer.
+
+    :param llm: spec of its language model; '' for none.
+    :param models: specs of its other models.
+    :param asking: what is asked.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        options: prunus.Options,
+        counter: Counter,
+        llm: str,
+        models: Sequence[str],
+        asking: type[_Extracting] | type[_Answering],
+    ) -> None:
+        self.name = name
+        self.models = (*filter(None, [llm]), *models)
+        self._llm = llm
+        self._model = _Watched(readers.model(llm)) if llm else None
+        self._options = replace(options, llm=self._model) if self._model else options
+        self._counter = counter
+        self._asking = asking
+
+    @property
+    def caveat(self) -> str:
+        """What tables must say of its model."""
+        return readers.caveat(self._llm)
+
+    def prepare(self, documents: Sequence[Document]) -> Asker:
+        """Clean the pages once."""
+        return self._asking(self.name, read(documents), self._options, self._counter, self._model)
 
 
 def _stage(name: str, usage: Usage) -> Stage:
@@ -251,9 +230,13 @@ def make(counter: Counter, variant: Variant, name: str) -> System:
     :raises UnknownName: a model or an embedder cannot be made, or an option has no meaning here.
     """
     options = variant.options
-    if variant.head == "ask":
-        return Answers(options, counter, name)
     llm = options.get("llm", "")
+    if variant.head == "ask":
+        named = options.get("embedder", "")
+        chosen = prunus.Options(mode=options.get("mode", "default"), embedder=named)
+        if not llm:
+            chosen = replace(chosen, extractor="sentences", generator="quotes")
+        return OfPages(name, chosen, counter, llm, _embed.models(named), _Answering)
     if variant.head == "tags" and not llm:
         raise UnknownName("prunus:tags needs a language model: prunus:tags@llm=SPEC")
     if variant.head == "sentences" and llm:
@@ -270,7 +253,6 @@ def make(counter: Counter, variant: Variant, name: str) -> System:
     except PrunusError as error:
         raise UnknownName(f"{name}: {error}") from error
     if variant.head == "extract":
-        return Passages(
-            name, prunus.Options(embedder=embedder, extractor="tags" if llm else spec), counter, llm, models
-        )
+        chosen = prunus.Options(embedder=embedder, extractor="tags" if llm else spec)
+        return OfPages(name, chosen, counter, llm, models, _Extracting)
     return Extractor(name, _Naming(name, engine).extract, counter, llm, models)
