@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from prunus_evals.errors import UnknownName
-
-pytest.importorskip("selectolax")
-
 from prunus_evals import content
+from prunus_evals.errors import UnknownName
 
 
 def test_precision_and_recall_count_runs_of_four_words() -> None:

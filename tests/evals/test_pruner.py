@@ -14,11 +14,8 @@ from tests.extras import need
 import prunus
 from prunus.core.errors import OverWindow
 from prunus.evidence.blocks import Blocks
-from prunus_evals.records import Question, one_page
-
-pytest.importorskip("selectolax")
-
 from prunus_evals import pruner
+from prunus_evals.records import Question, one_page
 from prunus_train.data.labels import Recipe, options_of
 
 RECIPE = Recipe("bm25", 40, 9)
