@@ -13,6 +13,7 @@ from array import array
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby, islice
 from typing import Final
 
 import numpy as np
@@ -23,7 +24,8 @@ from ..pages.clean.rules import LONG_VALUE
 from ..pages.grid import has_rowspans
 from ..pages.write.style import CLOSED_BY
 from .blocks import Blocks
-from .render import Rendering, render_blocks, render_near
+from .render import Rendering, document_header, join_documents, render_blocks, render_document, render_near
+from .text_tokens import text_tokens
 
 _NEAR = 4
 """A block that exceeds the rest of the budget by at most so many tokens is measured in the whole output."""
@@ -60,8 +62,20 @@ of thousands is rendered with all the empty cells before it."""
 _COUNTS = 20_000
 """Most texts whose token counts are cached."""
 
-_BATCH = 4096
-"""Texts per call of the token counter."""
+_AHEAD = 128
+"""Texts of the ranking that are counted together, when the first of them is needed."""
+
+_ROUND = 16
+"""Groups that were taken at once, from which on it pays to measure the whole output and to do it again."""
+
+_MARKS = 12
+"""Tokens that marks of what was left out around a block may cost: a row with a mark ends a table that lacks rows."""
+
+_RENDERED = 5_000
+"""Most renderings of neighbours that are held."""
+
+_Shape = tuple[int, int, bool, int]
+_Likeness = tuple[_Shape, str, int]
 
 
 _WINDOW: Final = 48
@@ -134,9 +148,13 @@ class _Picker:
         self.log: list[list[int]] = []  # groups of blocks that were taken together, for ``_take_back``
         self.left = budget
         self.text_tokens = text_tokens(blocks, counter)
-        self.ceilings = array("q", bytes(8 * len(blocks)))  # 0: not known yet
+        self.tags = array("q", bytes(8 * len(blocks)))  # tokens of markup that a block cannot exceed; 0: not known yet
+        self.present: dict[int, int] = {}  # document -> its kept blocks
+        self.headers: dict[int, int] = {}  # document -> tokens of its header line
+        self.overheads: dict[_Shape, int] = {}  # least tokens of groups of a shape, less those of texts and headers
         self.depths: dict[int, int] = {}
         self.counts: dict[str, int] = {}
+        self.near: dict[tuple[tuple[int, ...], int], str] = {}  # (blocks, node above them; -1: the page) -> rendering
         self.work = 0
         self.letters = _MOST_LETTERS + 40 * budget  # that may still be rendered
         self.exact = 0
@@ -161,7 +179,7 @@ class _Picker:
 
     def _all_fit(self, order: NDArray[np.int64]) -> bool:
         """Take all blocks if they fit; render and encode them only if they may fit."""
-        if sum(self.text_tokens) > self.budget * _HOPE:
+        if self.text_tokens.exceed(self.budget * _HOPE):
             return False
         output = self._render(range(len(self.blocks)))
         tokens = self._count(output)
@@ -175,24 +193,34 @@ class _Picker:
         return True
 
     def _take_certain(self, order: NDArray[np.int64]) -> None:
-        """Take the head of the ranking that fits even at the highest possible cost, without measuring each block."""
-        left = self.left
-        for index in map(int, order):
-            if index in self.members:
-                continue
-            group = self._group(index)
-            left -= sum(self._ceiling(member) for member in group)
-            if left < 0:
-                break
-            self._take(index, group, 0)
-        if len(self.log) > 1:
-            self._measure()
-        elif self.log:
-            self._forget()
+        """Take the head of the ranking that fits even at the highest possible cost, without measuring each block.
+
+        The whole output is measured then. Where that shows much room, the head of the rest is taken, too.
+        """
+        rest = enumerate(_numbers(order))
+        place, index = next(rest, (-1, -1))
+        taken = _ROUND
+        while taken >= _ROUND and index >= 0:
+            left, before = self.left, len(self.log)
+            while index >= 0:
+                if index not in self.members:
+                    self._count_ahead(order, place)
+                    group = self._group(index)
+                    left -= self._ceiling(group)
+                    if left < 0:
+                        break
+                    self._take(index, group, 0)
+                place, index = next(rest, (-1, -1))
+            taken = len(self.log) - before
+            if len(self.log) == 1:
+                self._forget()
+            elif taken:
+                self._measure()
 
     def _forget(self) -> None:
         """Undo a selection of one group: to measure it again costs less than to measure the whole output."""
         self.kept, self.members, self.required, self.log = [], set(), set(), []
+        self.present = {}
         self.left, self.whole = self.budget, ""
 
     def _measure(self) -> None:
@@ -201,18 +229,34 @@ class _Picker:
         self.tokens = self._count(self.output)
         self.left = self.budget - self.tokens
 
-    def _ceiling(self, index: int) -> int:
-        """Return a cost that a block cannot exceed: each letter of each tag in it and above it counts as a token."""
-        known = self.ceilings[index]
+    def _count_ahead(self, order: NDArray[np.int64], place: int) -> None:
+        """Count the text of a block, and with it the texts of the next blocks of a ranking that may still fit.
+
+        :param place: rank of the block.
+        """
+        tokens, most = self.text_tokens, self.left + _SLACK
+        if not tokens.is_known(int(order[place])):
+            ahead = order[place : place + 8 * _AHEAD].tolist()
+            likely = (index for index in ahead if not tokens.is_known(index) and tokens.least[index] <= most)
+            tokens.count([ahead[0], *islice(likely, _AHEAD)])
+
+    def _ceiling(self, group: list[int]) -> int:
+        """Return a cost that a group cannot exceed: each letter of each tag in it and above it counts as a token."""
+        cost = sum(self.text_tokens[index] + self._markup(index) for index in group)
+        return cost + sum(self._header(document) + _SLACK for document in self._new_documents(group))
+
+    def _markup(self, index: int) -> int:
+        """Return a cost that the markup of a block cannot exceed, without the header of its document."""
+        known = self.tags[index]
         if not known:
-            known = self.ceilings[index] = self._make_ceiling(index)
+            known = self.tags[index] = self._make_markup(index)
         return known
 
-    def _make_ceiling(self, index: int) -> int:
-        """Compute the highest possible cost of a block."""
+    def _make_markup(self, index: int) -> int:
+        """Compute the highest possible cost of a block's markup."""
         block = self.blocks.blocks[index]
         tree = self.blocks.trees[block.document]
-        cost = self.text_tokens[index] + _SLACK
+        cost = _SLACK + _MARKS
         tag = tree.tag
         for node in range(block.lo, block.hi):
             if tag[node]:
@@ -224,58 +268,103 @@ class _Picker:
         while above > 0:
             cost += 2 * len(tag[above]) + 5
             above = tree.parent[above]
-        if self.rendering.headers:
-            cost += 4 * (len(tree.url) + 130)
         if self.rendering.format != "html":
             cost += 2 * (block.hi - block.lo) + 12
         return cost
 
+    def _new_documents(self, group: list[int]) -> set[int]:
+        """Return the documents whose first kept blocks a group would bring; their header lines come with them."""
+        if not self.rendering.headers:
+            return set()
+        documents = {self.blocks.blocks[index].document for index in group}
+        return {document for document in documents if not self.present.get(document)}
+
+    def _header(self, document: int) -> int:
+        """Return the tokens of a document's header line."""
+        known = self.headers.get(document)
+        if known is None:
+            line = document_header(self.blocks.trees[document], document, self.rendering.format)
+            known = self.headers[document] = self._count(line.strip())
+        return known
+
     def _passes(self, order: NDArray[np.int64]) -> None:
         """Repeat passes over the ranking until one adds nothing: a header that is taken makes its rows cheaper."""
         ranked = order
-        floors = np.maximum(np.asarray(self.text_tokens, np.int64) - _SLACK, 0)
-        taken = np.zeros(len(floors), bool)
+        taken = np.zeros(len(order), bool)
         added = True
         while added:
             added = False
-            learned: dict[tuple[int, str, int, bool], int] = {}
+            costs: dict[_Likeness, int] = {}
             taken[list(self.members)] = True
             ranked = ranked[~taken[ranked]]
-            for index in _numbers(ranked[floors[ranked] <= self.left]):
-                if floors[index] > self.left or index in self.members:
+            ranked = ranked[self.text_tokens.lower_bounds()[ranked] <= self.left + _SLACK]
+            for place, index in enumerate(_numbers(ranked)):
+                if index in self.members or self.text_tokens.least[index] > self.left + _SLACK:
                     continue
+                self._count_ahead(ranked, place)
                 group = self._group(index)
-                if int(floors[group].sum()) > self.left:
+                shape = self._shape(index, group)
+                if self._floor(group, shape) > self.left:
                     continue
-                likeness = self._likeness(index, group)
-                known = learned.get(likeness, 0)
+                likeness = self._likeness(index, shape)
+                known = costs.get(likeness, 0)
                 if known > self.left:  # a block of equal likeness was measured in this pass, and did not fit
                     if known > self.left + _ALIKE or self.again >= _AGAIN:
                         continue
                     self.again += 1
                 if self.work > _MOST_WORK or self.letters < 0:
                     return
-                if index in self.doubted:
-                    cost = self._exact_cost(group)
-                else:
-                    cost = self._cost(group)
-                    if self.left < cost <= self.left + _NEAR and self.exact < _EXACT:
-                        cost = self._exact_cost(group)
+                cost = self._measured(index, group, shape)
                 if cost <= self.left:
                     self._take(index, group, cost)
                     added = True
                 else:
-                    learned[likeness] = min(cost, learned.get(likeness, cost))
+                    costs[likeness] = min(cost, costs.get(likeness, cost))
 
-    def _likeness(self, index: int, group: list[int]) -> tuple[int, str, int, bool]:
-        """Return a key that blocks of about equal cost share: tags, length, first and last letters, neighbours."""
+    def _shape(self, index: int, group: list[int]) -> _Shape:
+        """Return a key that groups share whose markup costs about the same: tags, blocks, neighbours, new documents."""
+        markup = sum(self._markup(member) for member in group)
+        return markup, len(group), self._shares_parent(index), len(self._new_documents(group))
+
+    def _floor(self, group: list[int], shape: _Shape) -> int:
+        """Return a cost that a group is hardly below, from its texts and from groups of its shape that were measured."""
+        alone = floor = nodes = 0
+        for index in group:
+            tokens, block = self.text_tokens[index], self.blocks.blocks[index]
+            alone += tokens
+            floor += max(0, tokens - _SLACK)
+            nodes += block.hi - block.lo
+        known = self.overheads.get(shape)
+        if known is not None:
+            floor = max(floor, alone + known - _ALIKE - nodes)
+        return floor + sum(max(0, self._header(document) - _SLACK) for document in self._new_documents(group))
+
+    def _measured(self, index: int, group: list[int], shape: _Shape) -> int:
+        """Measure what a group costs in its place, and in the whole output where that is close to what is left."""
+        if index in self.doubted:
+            return self._exact_cost(group)
+        cost = self._cost(group)
+        headers = sum(self._header(document) for document in self._new_documents(group))
+        overhead = cost - headers - sum(self.text_tokens[member] for member in group)
+        self.overheads[shape] = min(overhead, self.overheads.get(shape, overhead))
+        if self.left < cost <= self.left + _NEAR and self.exact < _EXACT:
+            return self._exact_cost(group)
+        return cost
+
+    def _likeness(self, index: int, shape: _Shape) -> _Likeness:
+        """Return a key that blocks of about equal cost share: shape, length, first and last letters, and the document
+        where it is new."""
+        text = self.blocks.texts[index]
+        document = self.blocks.blocks[index].document if shape[3] else -1
+        return shape, f"{self.text_tokens[index]} {text[:2]}{text[-2:]}", document
+
+    def _shares_parent(self, index: int) -> bool:
+        """Tell whether a kept block beside a block has the same parent."""
         block = self.blocks.blocks[index]
         parents = self.blocks.trees[block.document].parent
         place = bisect_left(self.kept, index)
         near = (self.blocks.blocks[neighbour] for neighbour in self.kept[max(0, place - 1) : place + 1])
-        shares = any(beside.document == block.document and parents[beside.lo] == parents[block.lo] for beside in near)
-        text = self.blocks.texts[index]
-        return self._ceiling(index), f"{self.text_tokens[index]} {text[:2]}{text[-2:]}", len(group), shares
+        return any(beside.document == block.document and parents[beside.lo] == parents[block.lo] for beside in near)
 
     def _group(self, index: int) -> list[int]:
         """Return a block with the blocks that it requires, directly or not, and that are not kept yet."""
@@ -288,6 +377,8 @@ class _Picker:
         for member in group:
             insort(self.kept, member)
             self.members.add(member)
+            document = self.blocks.blocks[member].document
+            self.present[document] = self.present.get(document, 0) + 1
         self.required.update(member for member in group if member != index)
         self.log.append(group)
         self.left -= cost
@@ -299,6 +390,7 @@ class _Picker:
             self.doubted.add(member)
             self.members.discard(member)
             self.required.discard(member)
+            self.present[self.blocks.blocks[member].document] -= 1
         self.kept = sorted(self.members)
         self._measure()
 
@@ -313,12 +405,30 @@ class _Picker:
         together = sorted([*near, *group])
         root = self._common_root(together) if near else None
         self.work += sum(self._depth(index) for index in together)
-        if root is None:
-            return self._difference(self._render(near), self._render(together))
-        return self._difference(
-            render_near(self.blocks, near, root, self.rendering),
-            render_near(self.blocks, together, root, self.rendering),
-        )
+        return self._difference(self._beside(near, root), self._beside(together, root))
+
+    def _beside(self, indices: list[int], root: tuple[int, int] | None) -> str:
+        """Render blocks that lie side by side, up to a node above them all, or in several documents; most are known."""
+        if root is not None:
+            return self._held(root[0], indices, root[1])
+        parts = []
+        for document, group in groupby(indices, key=lambda index: self.blocks.blocks[index].document):
+            parts.append(self._held(document, list(group), -1))
+        return join_documents(parts, self.rendering)
+
+    def _held(self, document: int, indices: list[int], node: int) -> str:
+        """Render blocks of one document below a node, or with its header for -1, unless that was done already."""
+        key = (tuple(indices), node)
+        known = self.near.get(key)
+        if known is None:
+            if len(self.near) >= _RENDERED:
+                self.near.clear()
+            if node < 0:
+                known = render_document(self.blocks, indices, document, self.rendering)
+            else:
+                known = render_near(self.blocks, indices, (document, node), self.rendering)
+            self.near[key] = known
+        return known
 
     def _reach(self, index: int) -> int:
         """Return how many kept blocks on each side affect the cost of a block: more where cells span rows."""
@@ -362,37 +472,28 @@ class _Picker:
         if not before:
             return self._count(after)
         low, cut = around_change(before, after)
-        return self._count(after[low : len(after) - cut]) - self._count(before[low : len(before) - cut])
+        new, old = self._counts(after[low : len(after) - cut], before[low : len(before) - cut])
+        return new - old
 
     def _render(self, kept: Sequence[int]) -> str:
         return render_blocks(self.blocks, kept, self.rendering) if kept else ""
 
     def _count(self, text: str) -> int:
-        if not text:
-            return 0
-        known = self.counts.get(text)
-        if known is None:
-            if len(self.counts) >= _COUNTS:
-                self.counts.clear()
-            known = self.counts[text] = int(self.counter.count([text])[0])
-        return known
+        return self._counts(text)[0]
+
+    def _counts(self, *texts: str) -> list[int]:
+        """Count texts in one call; an empty text has no tokens."""
+        if len(self.counts) >= _COUNTS:
+            self.counts.clear()
+        missing = [text for text in texts if text and text not in self.counts]
+        if missing:
+            for text, tokens in zip(missing, self.counter.count(missing), strict=True):
+                self.counts[text] = int(tokens)
+        return [self.counts[text] if text else 0 for text in texts]
 
     def selection(self) -> Selection:
         """Return the kept blocks with the output that was counted."""
         return Selection(self.kept, self.required & self.members, self.output, self.tokens)
-
-
-def text_tokens(blocks: Blocks, counter: TokenCounter) -> list[int]:
-    """Return the tokens of each block's text alone; they are counted once for all questions."""
-    key = f"tokens:{type(counter).__module__}:{id(counter)}"
-    known = blocks.cache.get(key)
-    if not isinstance(known, list):
-        known = list[int]()
-        for start in range(0, len(blocks), _BATCH):
-            texts = [" ".join(text.split()) for text in blocks.texts[start : start + _BATCH]]
-            known.extend(int(count) for count in counter.count(texts))
-        blocks.cache[key] = known
-    return known
 
 
 def around_change(before: str, after: str) -> tuple[int, int]:

@@ -37,13 +37,22 @@ def render_blocks(blocks: Blocks, kept: Sequence[int], rendering: Rendering) -> 
     by_document: dict[int, list[int]] = {}
     for index in kept:
         by_document.setdefault(blocks.blocks[index].document, []).append(index)
-    parts = []
-    for document in sorted(by_document):
-        tree = blocks.trees[document]
-        part = kept_part(blocks, sorted(by_document[document]), document)
-        body = write_tree(tree, rendering.format, rendering.style, part)
-        head = document_header(tree, document, rendering.format) if rendering.headers else ""
-        parts.append(head + body)
+    parts = [render_document(blocks, sorted(by_document[one]), one, rendering) for one in sorted(by_document)]
+    return join_documents(parts, rendering)
+
+
+def render_document(blocks: Blocks, kept: Sequence[int], document: int, rendering: Rendering) -> str:
+    """Render the kept blocks of one document, after its header line where the rendering has such lines.
+
+    :param kept: indices of blocks of the document, ascending.
+    """
+    tree = blocks.trees[document]
+    body = write_tree(tree, rendering.format, rendering.style, kept_part(blocks, kept, document))
+    return (document_header(tree, document, rendering.format) if rendering.headers else "") + body
+
+
+def join_documents(parts: Sequence[str], rendering: Rendering) -> str:
+    """Join the renderings of several documents."""
     return ("\n" if rendering.format == "html" else "\n\n").join(parts)
 
 

@@ -27,10 +27,11 @@ from ..core.types import Trace
 from .block_size import coarse_budget_for, coarse_words_for, fine_words_for
 from .blocks import Block, Blocks, split
 from .documents import Documents
-from .greedy import select, text_tokens
+from .greedy import select
 from .recut import Expanded, replace_block, subset
 from .render import Rendering, render_blocks
 from .scorer import Scorer
+from .text_tokens import text_tokens
 
 _SHRINKS: Final = 8
 """How often the first stage keeps fewer blocks because a prompt exceeds a window; each try only counts tokens."""
@@ -212,7 +213,7 @@ class _Run:
         if self.scorers.when != "large":
             return self.scorers.when == "always"
         coarse, budget = self.expanded.coarse, self.sizes.coarse_budget
-        if sum(text_tokens(coarse, self.writing.counter)) > budget * 1.02:  # texts are counted apart
+        if text_tokens(coarse, self.writing.counter).exceed(budget * 1.02):  # texts are counted apart
             return True
         whole = render_blocks(coarse, range(len(coarse)), self.writing.rendering)
         return int(self.writing.counter.count([whole])[0]) > budget
