@@ -302,6 +302,8 @@ class _Picker:
                 if index in self.members or self.text_tokens.least[index] > self.left + _SLACK:
                     continue
                 self._count_ahead(ranked, place)
+                if self.text_tokens.least[index] > self.left + _SLACK:
+                    continue
                 group = self._group(index)
                 shape = self._shape(index, group)
                 if self._floor(group, shape) > self.left:
@@ -327,7 +329,7 @@ class _Picker:
         return markup, len(group), self._shares_parent(index), len(self._new_documents(group))
 
     def _floor(self, group: list[int], shape: _Shape) -> int:
-        """Return a cost that a group is hardly below, from its texts and from groups of its shape that were measured."""
+        """Return a cost that a group is hardly below, by its texts and by groups of its shape that were measured."""
         alone = floor = nodes = 0
         for index in group:
             tokens, block = self.text_tokens[index], self.blocks.blocks[index]

@@ -119,16 +119,24 @@ class Tree:
         gap = ""
         closing: list[int] = []  # ends of open elements whose closing separates words
         closing_gap: list[str] = []
+        separators: dict[str, str] = {}  # by tag: a page has few
+        texts, ends = self.text, self.end
         for node, tag in enumerate(self.tag):
             while closing and closing[-1] <= node:
                 closing.pop()
-                gap = wider(gap, closing_gap.pop())
-            between = separator(tag)
-            if between:
-                gap = wider(gap, between)
-                closing.append(self.end[node])
-                closing_gap.append(between)
-            text = self.text[node]
+                between = closing_gap.pop()
+                if gap != "\n" and gap != between:
+                    gap = wider(gap, between)
+            if tag:
+                known = separators.get(tag)
+                if known is None:
+                    known = separators[tag] = separator(tag)
+                if known:
+                    if gap != "\n" and gap != known:
+                        gap = wider(gap, known)
+                    closing.append(ends[node])
+                    closing_gap.append(known)
+            text = texts[node]
             if text and gap:
                 if position and (gap != " " or (text[0] != " " and pieces[-1][-1] != " ")):
                     pieces.append(gap)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+from array import array
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
@@ -37,6 +40,10 @@ QUERY_NOISE: Final = frozenset(
     cuántos y en del por para""".split()
 )
 """Stop words of questions in English, German, French and Spanish; dropped from queries, never from blocks."""
+
+
+_SCANS: Final = 64
+"""Terms that are looked for one by one, before the occurrences of all terms are sorted."""
 
 
 @lru_cache(maxsize=32)
@@ -95,61 +102,53 @@ class BM25:
     ) -> None:
         self.language = language
         self.size = len(texts)
-        self._numbers: dict[str, int] = {}  # number of each stemmed term
-        self._index([(texts, 1.0), (above, above_weight)] if above else [(texts, 1.0)], k1, b)
+        self._k1, self._b = k1, b
+        self._known: dict[str, tuple[NDArray[np.int64], NDArray[np.float64]]] = {}
+        self._index([(texts, 1.0), (above, above_weight)] if above else [(texts, 1.0)])
 
-    def _index(self, fields: Sequence[tuple[Sequence[str], float]], k1: float, b: float) -> None:
-        """Build the postings: for each term its items, with saturated term frequencies.
+    def _index(self, fields: Sequence[tuple[Sequence[str], float]]) -> None:
+        """Read the texts: the term and the item of each occurrence, and the length of each item.
 
         :param fields: texts of all items, and the weight of a term in them.
         """
-        words: dict[str, int] = {}
-        occurrences: list[tuple[NDArray[np.int64], NDArray[np.int64], float]] = []  # items, words, weight of a word
-        for texts, weight in fields:
-            ids: list[int] = []
-            lengths: list[int] = []
-            seen_texts: dict[str, list[int]] = {}  # many items share one text, as the headings above them
-            for text in texts:
-                known = seen_texts.get(text)
-                if known is None:
-                    known = seen_texts[text] = [words.setdefault(token, len(words)) for token in tokens(text)]
-                ids.extend(known)
-                lengths.append(len(known))
-            occurrences.append((np.repeat(np.arange(self.size), lengths), np.asarray(ids, np.int64), weight))
+        words: defaultdict[str, int] = defaultdict(count().__next__)
+        read = [(*_numbered(texts, words), weight) for texts, weight in fields]
+        self._numbers: dict[str, int] = {}  # number of each stemmed term
         stems = stem(list(words), self.language)
-        term_of = np.asarray([self._numbers.setdefault(term, len(self._numbers)) for term in stems], np.int64)
-        keys: list[NDArray[np.int64]] = []
-        weights: list[NDArray[np.float64]] = []
-        for item, word, weight in occurrences:
-            # term in the upper half of the key, item in the lower: sorted keys group the postings by term
-            unique, counts = np.unique((term_of[word] << 32) | item, return_counts=True)
-            keys.append(unique)
-            weights.append(counts * weight)
-        pairs, place = np.unique(np.concatenate(keys), return_inverse=True)
-        terms, self._items = pairs >> 32, pairs & 0xFFFFFFFF
-        frequency = np.bincount(place, np.concatenate(weights), len(pairs)).astype(np.float64)
-        length = np.bincount(self._items, frequency, self.size) if self.size else np.zeros(0)
+        term_of = np.asarray([self._numbers.setdefault(term, len(self._numbers)) for term in stems], np.int32)
+        self._fields: list[_Field] = []
+        length = np.zeros(self.size)
+        for ids, lengths, weight in read:
+            items = np.repeat(np.arange(self.size, dtype=np.int32), lengths)
+            self._fields.append(_Field(term_of[ids], items, weight))
+            length += lengths * weight
         average = float(length.mean()) if self.size and length.any() else 1.0
-        norm = k1 * (1 - b + b * length / average)
-        self._saturated = frequency * (k1 + 1) / (frequency + norm[self._items])
-        self._bounds = np.searchsorted(terms, np.arange(len(self._numbers) + 1))
+        self._norm = self._k1 * (1 - self._b + self._b * length / average)
 
-    def _postings(self, term: str) -> slice:
-        """Return the slice of a stemmed term's postings; empty where no item holds the term."""
-        number = self._numbers.get(term)
-        if number is None:
-            return slice(0, 0)
-        return slice(int(self._bounds[number]), int(self._bounds[number + 1]))
+    def _postings(self, term: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the items that hold a stemmed term, in order, and its saturated frequency in each."""
+        known = self._known.get(term)
+        if known is None:
+            known = self._known[term] = self._find(self._numbers.get(term, -1))
+        return known
+
+    def _find(self, number: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Find the postings of a term by its number."""
+        ordered = len(self._known) >= _SCANS
+        found = [np.unique(field.items_of(number, ordered), return_counts=True) for field in self._fields]
+        items, place = np.unique(np.concatenate([items for items, _ in found]), return_inverse=True)
+        weights = [counts * field.weight for (_, counts), field in zip(found, self._fields, strict=True)]
+        frequency = np.bincount(place, np.concatenate(weights), len(items)).astype(np.float64)
+        return items.astype(np.int64), frequency * (self._k1 + 1) / (frequency + self._norm[items])
 
     def idf(self, term: str) -> float:
         """Return the inverse document frequency of a stemmed term (never negative)."""
-        postings = self._postings(term)
-        holding: int = postings.stop - postings.start
+        holding = len(self.items(term))
         return math.log(1 + (self.size - holding + 0.5) / (holding + 0.5))
 
     def items(self, term: str) -> NDArray[np.int64]:
         """Return the items that hold a stemmed term, in order."""
-        return self._items[self._postings(term)]
+        return self._postings(term)[0]
 
     def holds(self, item: int, term: str) -> bool:
         """Tell whether an item holds a stemmed term."""
@@ -159,6 +158,50 @@ class BM25:
         """Return the BM25 score of each item for a query; 0 where no term occurs."""
         result = np.zeros(self.size)
         for term in dict.fromkeys(query_terms(query, self.language)):
-            postings = self._postings(term)
-            result[self._items[postings]] += self.idf(term) * self._saturated[postings]
+            items, saturated = self._postings(term)
+            result[items] += self.idf(term) * saturated
         return result
+
+
+def _numbered(texts: Sequence[str], words: defaultdict[str, int]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return the numbers of all words of the texts in their order, int32, and the words of each text, int64.
+
+    :param words: the number of each word; new words are added.
+    """
+    ids = array("i")
+    lengths: list[int] = []
+    seen: dict[str, list[int]] = {}  # many items share one text, as the headings above them
+    for text in texts:
+        known = seen.get(text)
+        if known is None:
+            known = seen[text] = list(map(words.__getitem__, tokens(text)))
+        ids.extend(known)
+        lengths.append(len(known))
+    return np.array(ids, np.int32), np.array(lengths, np.int64)
+
+
+class _Field:
+    """The occurrences of terms in one field of all items.
+
+    :param terms: number of the term of each occurrence, int32, by item.
+    :param items: its item, int32, ascending.
+    :param weight: what one occurrence counts.
+    """
+
+    def __init__(self, terms: NDArray[np.int32], items: NDArray[np.int32], weight: float) -> None:
+        self.weight = weight
+        self._held = (terms, items, False)  # one tuple, because another thread may read while it is replaced
+
+    def items_of(self, term: int, ordered: bool) -> NDArray[np.int32]:
+        """Return the item of each occurrence of a term, ascending.
+
+        :param ordered: sort the occurrences by term first; it pays for many terms. One term is found faster by a scan.
+        """
+        terms, items, sorted_by_term = self._held
+        if ordered and not sorted_by_term:
+            order = np.argsort(terms, kind="stable")
+            terms, items, sorted_by_term = self._held = (terms[order], items[order], True)
+        if not sorted_by_term:
+            return np.asarray(items[terms == term], np.int32)
+        first, last = np.searchsorted(terms, [term, term + 1])
+        return np.asarray(items[first:last], np.int32)
