@@ -21,7 +21,7 @@ from prunus.evidence.text_tokens import TextTokens, text_tokens
 from prunus.pages.clean.walk import clean_tree
 
 COUNTERS = {name: make_engine("tokenizer", name) for name in ("llama2", "approx")}
-PAGE = "".join(f"<h2>Part {part}</h2>" + "<p>Some words of the page.</p>" * 30 for part in range(20))
+PAGE = "".join(f"<h2>Part {part}</h2>" + f"<p>{'Some words of the page. ' * 8}</p>" * 30 for part in range(20))
 
 
 class Counting:
@@ -59,7 +59,7 @@ def slowly_selected(blocks: Blocks, ranking: Any, budget: int, counter: Any, ren
     return sorted(kept)
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(
     st.lists(st.one_of(articles(), worded_documents.map(lambda made: made.html)), min_size=1, max_size=3),
     st.sampled_from((3, 8, 20)),

@@ -3,7 +3,7 @@
 The published algorithm deletes the lowest-scored blocks until the rest fits. Here the best blocks
 are taken until no remaining block fits; each brings the blocks that it requires (the header of its
 table). The cost of a block is measured in its place, between its kept neighbours, so that the sum of
-the costs is the cost of the whole output. The whole output is encoded at most three times.
+the costs is the cost of the whole output. The whole output is encoded a few times.
 """
 
 from __future__ import annotations
@@ -236,9 +236,9 @@ class _Picker:
         """
         tokens, most = self.text_tokens, self.left + _SLACK
         if not tokens.is_known(int(order[place])):
-            ahead = order[place : place + 8 * _AHEAD].tolist()
+            first, *ahead = order[place : place + 8 * _AHEAD].tolist()
             likely = (index for index in ahead if not tokens.is_known(index) and tokens.least[index] <= most)
-            tokens.count([ahead[0], *islice(likely, _AHEAD)])
+            tokens.count([first, *islice(likely, _AHEAD)])
 
     def _ceiling(self, group: list[int]) -> int:
         """Return a cost that a group cannot exceed: each letter of each tag in it and above it counts as a token."""
