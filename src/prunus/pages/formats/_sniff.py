@@ -169,7 +169,9 @@ def _head_of(content: bytes | str, size: int) -> str:
 
 def _is_turtle(start: str, content: bytes | str, named: str, header: str) -> bool:
     """Tell whether a page begins as a graph. A string that has neither name nor media type is HTML or plain text."""
-    may_be = named in ("", "text", "graph") and header != "html" and (isinstance(content, bytes) or named or header)
+    may_be = (
+        named in ("", "text", "html", "graph") and header != "html" and (isinstance(content, bytes) or named or header)
+    )
     return bool(may_be and _TURTLE.match(start))
 
 

@@ -96,7 +96,25 @@ class Contexts:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._known: dict[tuple[int, int], tuple[Context, Context, Any]] = {}
+        self._keys: dict[tuple[int, str], Term] = {}
+        self._held: list[Context] = []  # so that no id of a context is used anew
         self.first = Context(base=graph.base)
+
+    def key(self, context: Context, key: str) -> Term:
+        """Return what a key means; without a meaning it is a relation of its own name."""
+        term = self._keys.get((id(context), key))
+        if term is None:
+            found = context.key(key)
+            term = self._keys[id(context), key] = Term(key) if found is None else found
+            self._graph.allowance.spend("letters", len(term.address))
+            self._held.append(context)
+        return term
+
+    def address(self, context: Context, text: str, of_type: bool = False) -> str:
+        """Return the address that a text stands for, see :meth:`Context.address`."""
+        made = context.address(text, of_type)
+        self._graph.allowance.spend("letters", max(0, len(made) - len(text)))
+        return made
 
     def applied(self, context: Context, local: Any, depth: int = 0) -> Context:
         """Return a context after a local one: an object, a list of contexts, an address, or null.
@@ -106,7 +124,7 @@ class Contexts:
         known = self._known.get((id(context), id(local)))
         if known is None:
             made = self._made(context, local, depth)
-            self._known[id(context), id(local)] = known = made, context, local  # holds both, so that no id is used anew
+            self._known[id(context), id(local)] = known = made, context, local  # holds both, as above
         return known[0]
 
     def _made(self, context: Context, local: Any, depth: int) -> Context:

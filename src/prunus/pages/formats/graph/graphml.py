@@ -140,7 +140,9 @@ class GraphMlReader:
             self._holders[-1].data.append((key.name or "text", text))
 
     def _begin_node(self, attrs: Mapping[str, str]) -> None:
-        """Say in which node a node of a graph inside it stands."""
+        """Note a node, and in which node it stands where that holds a graph."""
+        if attrs.get("id"):
+            self._graph.nodes.append(attrs["id"])
         above = next((holder for holder in reversed(self._holders[:-1]) if holder.kind == "node"), None)
         if above is not None:
             self._graph.add(attrs.get("id", ""), "part of", Ref(above.attrs.get("id", "")))
@@ -154,8 +156,6 @@ class GraphMlReader:
         for name, text in [*plain, *holder.data]:
             self._graph.add(key, name, Literal(text))
         self._nodes.append((key, {name for name, _ in holder.data}))
-        if not plain and not holder.data and "labels" not in holder.attrs:
-            self._graph.nodes.append(key)
 
     def _end_edge(self, holder: _Holder) -> None:
         attrs = holder.attrs

@@ -1,7 +1,7 @@
 """A graph as HTML: a section for each node, with its name, its types and its relations.
 
-What names another node links to ``#graph-node-N``, the N-th section of the page, counted from 1: so the scorers find the
-neighbours of a node.
+What names another node links to ``#graph-node-N``, the N-th section of the page, counted from 1. So the scorers find
+the neighbours of a node.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class GraphWriter:
         label = self._labels.get(key)
         grouped: dict[str, list[Statement]] = {}
         for item in sorted(self._about[key], key=lambda item: item.relation != TYPE):
-            if item is not label and not (label is not None and _repeats(item, label)):
+            if label is None or not _repeats(item, label):
                 grouped.setdefault(self._relation(item.relation), []).append(item)
         graphs = dict.fromkeys(item.graph for item in self._about[key] if item.graph)
         parts = [self._item(name, items) for name, items in grouped.items()]
@@ -194,7 +194,8 @@ class GraphWriter:
         if label is not None and isinstance(label.value, Literal):
             return " ".join(label.value.text.split())[:_LONG]
         if not key.startswith("_:"):
-            return node_name(key)
+            name = node_name(key)
+            return name if any(map(str.isalnum, name)) else f"node {name}".strip()
         kinds = [
             item.value.key for item in self._about.get(key, ()) if item.relation == TYPE and isinstance(item.value, Ref)
         ]
@@ -249,8 +250,9 @@ def _label(about: Sequence[Statement]) -> Statement | None:
 
 def _repeats(item: Statement, label: Statement) -> bool:
     """Tell whether a statement only says the name of its node again."""
-    same = isinstance(item.value, Literal) and isinstance(label.value, Literal) and item.value.text == label.value.text
-    return same and label_rank(item.relation) >= 0
+    if not isinstance(item.value, Literal) or not isinstance(label.value, Literal) or label_rank(item.relation) < 0:
+        return False
+    return item.value.text == label.value.text and len(label.value.text) <= _LONG and "\n" not in label.value.text
 
 
 def _notes(notes: Sequence[tuple[str, str]]) -> str:

@@ -46,49 +46,47 @@ class JsonLdReader:
         """Read an object of the top; one that holds only nodes is none itself."""
         local = self._contexts.applied(context, part["@context"]) if "@context" in part else context
         rest = {key: member for key, member in part.items() if key != "@context"}
-        if rest and all(
-            (term := local.key(key)) is not None and term.address in ("@graph", "@included") for key in rest
-        ):
+        if rest and all(term.address in ("@graph", "@included") for _, term in self._terms(rest, local)):
+            self._deeper()
             for members in rest.values():
                 for member in _listed(members):
                     if isinstance(member, Mapping):
                         self._top(member, local)
+            self._depth -= 1
             return
         self._node(rest, local)
 
     # --- nodes ----------------------------------------------------------------------------------
 
-    def _node(self, node: Mapping[str, Any], context: Context, inherited: Context | None = None) -> str:
-        """Read an object as a node; return its key.
-
-        :param inherited: the context before those of the node's types, which its own nodes get.
-        """
+    def _deeper(self) -> None:
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise self._graph.fault(f"objects are nested more than {MAX_DEPTH} levels deep")
+            raise self._graph.fault(f"objects and lists are nested more than {MAX_DEPTH} levels deep")
+
+    def _node(self, node: Mapping[str, Any], context: Context) -> str:
+        """Read an object as a node; return its key."""
+        self._deeper()
         if "@context" in node:
             context = self._contexts.applied(context, node["@context"])
         before = context
-        types = [
-            kind for key, term in self._terms(node, context) if term.address == "@type" for kind in _listed(node[key])
-        ]
-        for name in sorted(kind for kind in types if isinstance(kind, str)):
+        given = [_listed(node[key]) for key, term in self._terms(node, context) if term.address == "@type"]
+        types = [kind for kinds in given for kind in kinds if isinstance(kind, str)]
+        for name in sorted(types):
             term = before.terms.get(name)
             if term is not None and term.context is not ...:
                 context = self._contexts.applied(context, term.context)
         ids = [node[key] for key, term in self._terms(node, context) if term.address == "@id"]
         named = next((text for text in ids if isinstance(text, str)), None)
-        key = self._graph.unnamed() if named is None else context.address(named)
+        key = self._graph.unnamed() if named is None else self._contexts.address(context, named)
         for kind in types:
-            self._graph.add(key, TYPE, Ref(before.address(kind, of_type=True)), self._name)
+            self._graph.add(key, TYPE, Ref(self._contexts.address(before, kind, True)), self._name)
         self._members(key, node, context, before)
         self._depth -= 1
         return key
 
     def _terms(self, node: Mapping[str, Any], context: Context) -> Iterator[tuple[str, Term]]:
         for key in node:
-            term = context.key(key)
-            yield key, Term(key) if term is None else term
+            yield key, self._contexts.key(context, key)
 
     def _members(self, subject: str, node: Mapping[str, Any], context: Context, before: Context) -> None:
         """Read the members of an object as relations of a node.
@@ -170,7 +168,7 @@ class JsonLdReader:
     def _flat(self, member: Any, depth: int = 0) -> Iterator[Any]:
         """Yield the values in lists and sets, however nested."""
         if depth > MAX_DEPTH:
-            raise self._graph.fault(f"lists are nested more than {MAX_DEPTH} levels deep")
+            raise self._graph.fault(f"objects and lists are nested more than {MAX_DEPTH} levels deep")
         if isinstance(member, list):
             for one in member:
                 yield from self._flat(one, depth + 1)
@@ -204,7 +202,7 @@ class JsonLdReader:
         if isinstance(one, Number):
             return Literal(one, "", term.kind if ":" in term.kind else _number_type(one))
         if term.kind in ("@id", "@vocab"):
-            return Ref(context.address(one, of_type=term.kind == "@vocab"))
+            return Ref(self._contexts.address(context, one, term.kind == "@vocab"))
         if term.kind and term.kind != "@none":
             return Literal(one, "", "" if term.kind == f"{XSD}string" else term.kind)
         return Literal(one, context.language if term.language is None else term.language)
@@ -219,7 +217,7 @@ class JsonLdReader:
         if isinstance(plain, list | Mapping):
             return self._json(plain)
         if isinstance(kind, str):
-            found = self._plain(plain, Term("", context.address(kind, of_type=True)), context)
+            found = self._plain(plain, Term("", self._contexts.address(context, kind, True)), context)
         else:
             found = self._plain(plain, Term("", "", language if isinstance(language, str) else ""), context)
         if isinstance(found, Ref):
@@ -228,9 +226,7 @@ class JsonLdReader:
 
     def _list(self, members: Any, term: Term, context: Context, inner: Context) -> str:
         """Read a list; return the key of its first place."""
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise self._graph.fault(f"lists are nested more than {MAX_DEPTH} levels deep")
+        self._deeper()
         head = last = ""
         for member in _listed(members):
             if member is None:

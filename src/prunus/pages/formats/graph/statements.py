@@ -69,7 +69,7 @@ class Graph:
     :param allowance: letters and seconds that reading may use.
     :param max_statements: most statements that are read.
     :param base: address of the document, against which relative addresses are resolved; '' for none.
-    :param nodes: keys of nodes of which nothing is stated, and which are shown nevertheless.
+    :param nodes: keys of nodes that come first, in this order, and are shown also where nothing is stated of them.
     :param notes: what readers should know of how the graph was read.
     :param title: name of the whole graph, or ''.
     """
