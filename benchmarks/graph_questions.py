@@ -3,8 +3,9 @@
     python -m benchmarks.graph_questions                 # the dev half: seeds 0 to 19
     python -m benchmarks.graph_questions --half report   # seeds 100 to 119
 
-Each graph is about harbours, trusts, people and ships with made-up names. A question asks for a value of a node that it
-names (``direct``), of a node that the named one names (``named``), or of a node that names it (``naming``).
+Each graph is about harbours, trusts, people and ships with made-up names. A question asks for a value of a node that
+it names (``direct``), of a node that the named one names (``named``), or of a node that names it (``naming``). A gold
+value counts where it stands in one of the best blocks, which are all about as long.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 from collections import defaultdict
-from itertools import product
 from random import Random
 
 import prunus
@@ -46,19 +46,16 @@ def world(seed: int) -> tuple[str, list[tuple[str, str, str]]]:
         (f"s{n}", f"{name(chance)} {name(chance)}", chance.choice(ports), chance.randint(1000, 9999)) for n in range(40)
     ]
     lines = [
-        f':{key} a :Person ; :name "{said}" ; :birthPlace "{place}" ; :birthYear {year} .'
-        for key, said, place, year in people
+        f':{key} a :Person ; :name "{said}" ; :birthPlace "{at}" ; :birthYear {in_} .' for key, said, at, in_ in people
     ]
     lines += [
-        f':{key} a :Trust ; :name "{said}" ; :chair :{chair[0]} ; :telephone "{phone}" .'
-        for key, said, chair, phone in trusts
+        f':{key} a :Trust ; :name "{said}" ; :chair :{by[0]} ; :telephone "{at}" .' for key, said, by, at in trusts
     ]
     lines += [
-        f':{key} a :Harbour ; :name "{said}" ; :operatedBy :{by[0]} ; :maximumDepth {depth} .'
-        for key, said, by, depth in ports
+        f':{key} a :Harbour ; :name "{said}" ; :operatedBy :{by[0]} ; :maximumDepth {m} .' for key, said, by, m in ports
     ]
     lines += [
-        f':{key} a :Ship ; :name "{said}" ; :homePort :{port[0]} ; :tonnage {tons} .' for key, said, port, tons in ships
+        f':{key} a :Ship ; :name "{said}" ; :homePort :{at[0]} ; :tonnage {tons} .' for key, said, at, tons in ships
     ]
     chance.shuffle(lines)
     asked = [("direct", f"How deep is {port[1]}?", str(port[3])) for port in chance.sample(ports, 5)]
@@ -88,8 +85,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--half", choices=["dev", "report"], default="dev")
     parser.add_argument("--graphs", type=int, default=20)
-    parser.add_argument("--weights", default="0,0.1,0.2,0.3,0.5,0.8,1.2")
-    parser.add_argument("--back", default="1")
+    parser.add_argument("--weights", default="0,0.2,0.4,0.6,0.7,0.8,0.9,1")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     first = 0 if given.half == "dev" else 100
@@ -99,24 +95,23 @@ def main() -> None:
         tree = clean_tree(formats().to_html(prunus.Page(text.encode(), url="x.ttl")))
         worlds.append((cut([tree], 40), asked))
     table = {}
-    for weight, back in product(map(float, given.weights.split(",")), map(float, given.back.split(","))):
-        engine = Engine(Static(), HybridWeights(linked=weight, named=back))
+    for weight in map(float, given.weights.split(",")):
+        engine = Engine(Static(), HybridWeights(linked=weight))
         found: dict[str, list[int]] = defaultdict(list)
         for blocks, asked in worlds:
             for kind, question, evidence in asked:
                 found[kind].append(ranks(blocks, question, evidence, engine))
-        table[f"{weight:g} {back:g}"] = {
-            kind: [round(sum(rank <= most for rank in list_of) / len(list_of), 3) for most in BLOCKS]
-            for kind, list_of in sorted(found.items())
-        }
+        table[f"{weight:g}"] = {kind: shares(found[kind]) for kind in sorted(found)}
         if not given.json:
-            print(f"linked {weight:g}, named {back:g}:", table[f"{weight:g} {back:g}"], flush=True)
+            counts = {kind: len(found[kind]) for kind in sorted(found)}
+            print(f"linked {weight:g}, questions {counts}: {table[f'{weight:g}']}", flush=True)
     if given.json:
-        print(
-            json.dumps(
-                {"questions": {kind: len(list_of) for kind, list_of in found.items()}, "among": BLOCKS, "share": table}
-            )
-        )
+        print(json.dumps({"among": BLOCKS, "share": table}))
+
+
+def shares(found: list[int]) -> list[float]:
+    """Return the share of ranks within each number of blocks."""
+    return [round(sum(rank <= most for rank in found) / len(found), 3) for most in BLOCKS]
 
 
 if __name__ == "__main__":

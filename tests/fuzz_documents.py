@@ -168,7 +168,7 @@ TEXTS: Final[Mapping[str, str]] = {
     "ttl": "@prefix : <http://a.org/> .\n@base <http://b.org/c> .\nPREFIX s: <https://schema.org/>\n# ports\n"
     ':pell a s:Harbour ; s:name "Pell"@en, \'P\\u00e9ll\'@fr ; :depth 7.9, -1e3 ; :open true ; :by [ s:name """A\n"B" """ ; :in _:x ] ;\n'
     '  :stops ( :ito "Brin" ( 2 ) [] ) ; :when "1932"^^s:Date .\n_:x :near <../d#e>, _:x . :g { :ito :p\\~q%20r :pell . }\n'
-    '<http://a.org/s> <http://a.org/p> "x" <http://a.org/g> .\n',
+    '<http://a.org/s> <http://a.org/p> "x" .\n',
     "jsonld": '{"@context": [{"@vocab": "http://v.org/", "@base": "http://a.org/", "ex": "http://e.org/", "knows": {"@id": "ex:knows", '
     '"@type": "@id", "@container": "@set"}, "stops": {"@id": "ex:stops", "@container": "@list"}, "label": {"@id": "ex:l", "@container": '
     '"@language"}, "of": {"@reverse": "ex:has"}, "T": {"@id": "ex:T", "@context": {"n": "ex:n"}}}, "http://c.org/d"], "@graph": [{"@id": '

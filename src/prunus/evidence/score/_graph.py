@@ -1,4 +1,4 @@
-"""The neighbours of a block in a graph: the nodes that it names, and the blocks that name its node.
+"""The neighbours of a block in a graph: the blocks that name its node.
 
 Documents that were graphs link to ``#graph-node-N``, their N-th section (:mod:`prunus.pages.formats.graph`). Blocks of
 other documents have no such neighbours.
@@ -39,18 +39,14 @@ class Neighbours:
         """Which blocks belong to graphs, [blocks]."""
         return np.asarray(self.node < self.nodes - 1)
 
-    def best(self, values: NDArray[np.float64], back: float) -> NDArray[np.float64]:
-        """Return for each block the best value among the neighbours of its node; 0 without any.
+    def named(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return for each block the best value among the blocks that name its node; 0 without any.
 
         :param values: non-negative numbers, [blocks].
-        :param back: factor for the values of blocks that name the block's node.
         """
-        of_nodes, named = np.zeros(self.nodes), np.zeros(self.nodes)
-        np.maximum.at(of_nodes, self.node, values)
-        np.maximum.at(named, self.targets, values[self.sources])
-        result = np.asarray(back * named[self.node], np.float64)
-        np.maximum.at(result, self.sources, of_nodes[self.targets])
-        return result
+        of_nodes = np.zeros(self.nodes)
+        np.maximum.at(of_nodes, self.targets, values[self.sources])
+        return np.asarray(of_nodes[self.node], np.float64)
 
 
 def neighbours_of(blocks: Blocks) -> Neighbours | None:

@@ -37,8 +37,7 @@ class HybridWeights:
     :param position: 1 at the start of the document, falling towards 0.
     :param links: deduction for the share of words that are links (navigation, references).
     :param heading: factor for a block that is only a heading.
-    :param linked: in graphs, the best score among the nodes that a block names and the blocks that name its node.
-    :param named: factor of the latter within ``linked``.
+    :param linked: in graphs, the best score among the blocks that name the block's node.
     """
 
     dense: float = 0.5
@@ -50,8 +49,7 @@ class HybridWeights:
     position: float = 0.3
     links: float = 0.2
     heading: float = 0.8
-    linked: float = 0.3
-    named: float = 1.0
+    linked: float = 0.8
 
 
 class Engine:
@@ -92,7 +90,7 @@ class Engine:
         result -= weights.links * links
         graph = neighbours_of(blocks)
         if graph is not None:  # its links are what it says, no navigation
-            result += weights.linked * graph.best(base, weights.named) + weights.links * links * graph.inside
+            result += weights.linked * graph.named(base) + weights.links * links * graph.inside
         return rank_headers_below_rows(np.where(headings(blocks), result * weights.heading, result), blocks)
 
 
