@@ -49,6 +49,9 @@ WEIGHTS: Final[Mapping[str, int]] = {
     "ipynb": 6,
     "json": 5,
     "xml": 5,
+    "ttl": 6,
+    "jsonld": 5,
+    "graphml": 3,
     "csv": 5,
     "txt": 4,
     "db": 2,
@@ -162,6 +165,20 @@ TEXTS: Final[Mapping[str, str]] = {
     "xml": '<?xml version="1.0" encoding="utf-8"?><rss xmlns:a="urn:a"><channel><title>Tides</title>'
     "<item><title>Opening</title><description>&lt;p&gt;In 1932&lt;/p&gt;</description><a:n v='2'>x</a:n><![CDATA[<b>]]></item><!-- c --><?p i?>"
     "<item><link>https://a.org/</link><pubDate>1 May 2024</pubDate></item></channel></rss>",
+    "ttl": "@prefix : <http://a.org/> .\n@base <http://b.org/c> .\nPREFIX s: <https://schema.org/>\n# ports\n"
+    ':pell a s:Harbour ; s:name "Pell"@en, \'P\\u00e9ll\'@fr ; :depth 7.9, -1e3 ; :open true ; :by [ s:name """A\n"B" """ ; :in _:x ] ;\n'
+    '  :stops ( :ito "Brin" ( 2 ) [] ) ; :when "1932"^^s:Date .\n_:x :near <../d#e>, _:x . :g { :ito :p\\~q%20r :pell . }\n'
+    '<http://a.org/s> <http://a.org/p> "x" .\n',
+    "jsonld": '{"@context": [{"@vocab": "http://v.org/", "@base": "http://a.org/", "ex": "http://e.org/", "knows": {"@id": "ex:knows", '
+    '"@type": "@id", "@container": "@set"}, "stops": {"@id": "ex:stops", "@container": "@list"}, "label": {"@id": "ex:l", "@container": '
+    '"@language"}, "of": {"@reverse": "ex:has"}, "T": {"@id": "ex:T", "@context": {"n": "ex:n"}}}, "http://c.org/d"], "@graph": [{"@id": '
+    '"pell", "@type": ["T", "U"], "n": 7.90, "knows": ["ito", {"@id": "_:b", "name": "B"}], "stops": [1, ["x", true]], "label": '
+    '{"en": "Pell", "de": ["P"]}, "of": {"@id": "ex:g", "@graph": {"a": {"@value": "1", "@type": "ex:t"}}}}, {"@reverse": {"knows": "x"}}]}',
+    "graphml": '<?xml version="1.0"?><graphml xmlns="http://graphml.graphdrawing.org/xmlns"><key id="d0" for="node" attr.name="name"/>'
+    '<key id="d1" for="all" attr.name="depth"><default>5</default></key><key id="d2" for="edge" attr.name="label"/><graph id="G" '
+    'edgedefault="directed"><data key="d0">Coast</data><node id="n0"><data key="d0">Pell</data><data key="d1">7.9</data><graph><node id="n2"/>'
+    '</graph></node><node id="n1" labels=":Port"/><edge source="n0" target="n1"><data key="d2">near</data></edge><hyperedge><endpoint '
+    'node="n0"/></hyperedge></graph></graphml>',
     "csv": 'Port,Depth,"Name, long"\nPell,7.9,"a ""b"" c"\nIto,,"two\nlines"\n\n1;2\t3|4,=1+1,x\n',
     "txt": "Tides\n=====\n\nThe harbour opened in 1932. It never closed!\n\n  - one\n  - two\n\nhttps://a.org/ x@b.org\n\n\tcode\n\u6f6e\u6c50\u7ad9\u3002\n",
     "fodt": test_odt.content(_ODT)
@@ -323,7 +340,7 @@ def document(seed: int, number: int) -> tuple[str, bytes]:
     content = seeds()[suffix]
     if content.startswith(b"PK"):
         return suffix, _packed(rng, content)
-    mutations = _XML if suffix in ("xml", "fodt") else (_bytes,) if suffix in ("pdf", "db") else _PLAIN
+    mutations = _XML if suffix in ("xml", "fodt", "graphml") else (_bytes,) if suffix in ("pdf", "db") else _PLAIN
     return suffix, _changed(rng, content, mutations)
 
 

@@ -21,6 +21,7 @@ BOUNDED = {"prunus.pages.formats._sheets.numbers._LITERAL": 300}
 
 ONCE = {
     "prunus.pages.formats._sniff._SKIPPED": "what it does not match ends the search for the root element",
+    "prunus.pages.formats.graph.turtle._TOKEN": "what it does not match ends the reading",
     "prunus.pages.formats.latex.bib._FIELD": "what it does not match ends the entry",
     "prunus.pages.formats.latex.source._BLANK": "after it comes an argument, or a token that takes the blanks",
     "prunus.pages.formats.latex.source._PARAMETERS": "it follows one \\def",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import zlib
 from collections.abc import Callable
@@ -459,6 +460,37 @@ def pdf_forms() -> bytes:
     return assembled(bodies, streams)
 
 
+def graph_prefixes() -> bytes:
+    """A prefix of 100 KB under 100,000 names."""
+    return f"@prefix p: <http://a.org/{'x' * 100_000}> .\n{'p:a p:b p:c . ' * 30_000}".encode()
+
+
+def graph_labels() -> bytes:
+    """A node with a long name that 90,000 statements name."""
+    values = ",:b" * 90_000
+    return f'@prefix : <http://a.org/> .\n:b :name "{"long " * 20_000}" .\n:a :c :b{values} .\n'.encode()
+
+
+def graph_nodes() -> bytes:
+    """Many nodes without address that name each other in circles."""
+    return "".join(f"_:a{n} <b:c> _:b{n} . _:b{n} <b:c> _:a{n} .\n" for n in range(12_000)).encode()
+
+
+def graph_defaults() -> bytes:
+    """Fields with a default for many nodes: 4,000,000 statements."""
+    keys = "".join(f"<key id='k{n}' for='node' attr.name='k{n}'><default>x</default></key>" for n in range(2_000))
+    nodes = "<node id='a'/>" * 2_000
+    return f"<graphml>{keys}<graph>{nodes}</graph></graphml>".encode()
+
+
+def graph_contexts() -> bytes:
+    """A large context under which each object has its own."""
+    terms = {f"t{n}": f"http://a.org/{n}" for n in range(4_000)}
+    return json.dumps(
+        {"@context": terms, "@graph": [{"@context": {"x": str(n)}, "x": 1} for n in range(9_000)]}
+    ).encode()
+
+
 def _mixed(piece: str, count: int) -> str:
     """Return 500 * ``count`` pieces with random words between them, which keep the ratio of sizes under its limit."""
     chance = Random(7)
@@ -495,6 +527,9 @@ _MAKERS: tuple[tuple[str, tuple[Callable[[], bytes], ...]], ...] = (
     ("rtf", (rich_text_links, rich_text_cells)),
     ("eml", (mail_parts, mail_empty_parts)),
     ("json", (json_lists, json_wide)),
+    ("ttl", (graph_prefixes, graph_labels, graph_nodes)),
+    ("graphml", (graph_defaults,)),
+    ("jsonld", (graph_contexts,)),
     ("xml", (xml_nested, xml_columns)),
     ("txt", (text_paragraphs,)),
     ("csv", (csv_wide,)),

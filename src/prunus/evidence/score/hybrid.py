@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ...core.ports import Embedder
 from ..blocks import Blocks
 from . import bm25, embedding
+from ._graph import neighbours_of
 from ._signals import coverage, group_means, groups, headings, link_density, neighbours, rank_headers_below_rows, scaled
 
 _AGGREGATE: Final = re.compile(
@@ -36,6 +37,7 @@ class HybridWeights:
     :param position: 1 at the start of the document, falling towards 0.
     :param links: deduction for the share of words that are links (navigation, references).
     :param heading: factor for a block that is only a heading.
+    :param linked: in graphs, the best score among the blocks that name the block's node.
     """
 
     dense: float = 0.5
@@ -47,6 +49,7 @@ class HybridWeights:
     position: float = 0.3
     links: float = 0.2
     heading: float = 0.8
+    linked: float = 0.8
 
 
 class Engine:
@@ -83,7 +86,11 @@ class Engine:
         result += (weights.table + compares) * group_means(base, tables)
         result += weights.coverage * coverage(bm25.index_of(blocks), query, tables)
         result += weights.position * _position(documents)
-        result -= weights.links * link_density(blocks)
+        links = link_density(blocks)
+        result -= weights.links * links
+        graph = neighbours_of(blocks)
+        if graph is not None:  # its links are what it says, no navigation
+            result += weights.linked * graph.named(base) + weights.links * links * graph.inside
         return rank_headers_below_rows(np.where(headings(blocks), result * weights.heading, result), blocks)
 
 

@@ -34,7 +34,7 @@ _XML_ROOT: Final = re.compile(r"<(?![?!])([^\s/>]{1,200})")
 _SKIPPED: Final = re.compile(
     r"\s+|<\?[^>]{0,2000}\?>|<!--.*?-->|<!doctype[^>\[]{0,2000}(?:\[.{0,8000}?\]\s*)?>", re.I | re.S
 )
-_FEED: Final = re.compile(r"<(?:rss|feed|rdf:rdf|opml|urlset|sitemapindex)[\s>]", re.I)
+_FEED: Final = re.compile(r"<(?:rss|feed|rdf:rdf|opml|urlset|sitemapindex|graphml)[\s>]", re.I)
 _FLAT: Final = re.compile(r"<(?:([\w.-]{1,40}):)?document\b")
 _MEDIA_TYPE: Final = re.compile(r"[\s:]mimetype\s*=\s*[\"']([^\"'<>]{1,100})[\"']")
 _TEX: Final = re.compile(r"^[ \t]*\\(?:documentclass|documentstyle|begin\{document\})", re.M)
@@ -43,6 +43,20 @@ _HEADER: Final = re.compile(r"([A-Za-z][A-Za-z0-9-]{1,60}):[ \t]?")
 _MAIL: Final = frozenset({"received", "return-path", "message-id", "mime-version", "delivered-to", "dkim-signature"})
 _LETTER: Final = frozenset({"from", "to", "subject", "date", "cc", "reply-to", "sender"})
 _JSON_START: Final = re.compile(r'\{\s*(?:"|\})|\[\s*(?:[\[{"\]\d-]|true\b|false\b|null\b)')
+_FULL: Final = r"<[a-z][a-z0-9+.-]{0,30}:[^\s<>\"{}|^`]{1,500}>"
+_TURTLE: Final = re.compile(
+    r"(?:\#[^\n]{0,1000}\n\s{0,100}){0,50}"
+    r"(?:@(?:prefix\s{1,20}[\w.-]{0,50}:|base)\s{1,20}<"
+    r"|(?i:prefix)\s{1,20}[\w.-]{0,50}:\s{1,20}<"
+    r"|(?i:base)\s{1,20}<\w{1,20}:"
+    rf"|(?:{_FULL}|_:\w{{1,100}})[ \t]{{1,20}}{_FULL}[ \t]{{1,20}}(?:[\"<]|_:))"
+)
+"""How a graph begins: the directives of Turtle, or a statement of N-Triples."""
+
+_GRAPH_STARTS: Final = frozenset("@#<_PpBb")
+_GRAPH_KEY: Final = ("@context", "@graph")
+"""Keys of the outermost object of JSON that make it a graph."""
+
 _DOCUMENTS: Final = frozenset({"pdf", "docx", "pptx", "xlsx", "odt", "ods", "epub", "sqlite"})
 
 
@@ -117,6 +131,8 @@ def _by_text(content: bytes | str, name: str, kind: str, claims: Mapping[str, st
     named, header = claims.get(suffix_of(name), ""), claims.get(kind, "")
     if named in _DOCUMENTS and not _binary(content):
         named = ""  # the first bytes show no such document: mostly an error page about a missing file
+    if start[:1] in _GRAPH_STARTS and _is_turtle(start, content, named, header):
+        return "graph"
     if start.startswith("<"):
         format_name = _by_tag(start, content, named, header, name)
         if format_name:
@@ -149,6 +165,14 @@ def _head_of(content: bytes | str, size: int) -> str:
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return head[: len(head) & ~1].decode("utf-16", "replace")
     return head.decode("latin-1").removeprefix("\u00ef\u00bb\u00bf")
+
+
+def _is_turtle(start: str, content: bytes | str, named: str, header: str) -> bool:
+    """Tell whether a page begins as a graph. A string that has neither name nor media type is HTML or plain text."""
+    may_be = (
+        named in ("", "text", "html", "graph") and header != "html" and (isinstance(content, bytes) or named or header)
+    )
+    return bool(may_be and _TURTLE.match(start))
 
 
 def _by_tag(start: str, content: bytes | str, named: str, header: str, name: str) -> str:
@@ -193,14 +217,17 @@ def _by_root(start: str, named: str, name: str) -> str:
     tag = root[1].lower() if root else ""
     if tag == "html" or (not tag and named == "html"):
         return "html"
-    return "xml"
+    return "graph" if tag == "graphml" else "xml"
 
 
 def _by_syntax(start: str, content: bytes | str, named: str, header: str) -> str:
     """Return the format of a page without a tag at its beginning: JSON, LaTeX or a message; '' for plain text."""
     first = start[:1]
     if first in "{[" and first and header != "html" and named not in ("markdown", "latex", "csv", "notebook"):
-        format_name = _json_kind(start, content, sure=named == "json" or header == "json")
+        graph = named == "graph" or header == "graph"
+        format_name = _json_kind(start, content, sure=graph or named == "json" or header == "json")
+        if format_name == "json" and (graph or _is_linked_data(_head_of(content, _LONG_HEAD))):
+            return "graph"
         if format_name:
             return format_name
     if first in "\\%" and first and named in ("", "text", "html", "latex"):
@@ -230,6 +257,31 @@ def _json_kind(start: str, content: bytes | str, sure: bool) -> str:
     if len(content) > _PARSED:
         return "json" if start[0] == "{" or start[1:].lstrip()[:1] in ("{", "[", '"') else ""
     return "json" if _parses(content) else ""
+
+
+def _is_linked_data(head: str) -> bool:
+    """Tell whether the outermost object of JSON, or the first of its outermost list, has a key of JSON-LD."""
+    if not any(key in head for key in _GRAPH_KEY):
+        return False
+    start = head.lstrip("\ufeff \t\r\n")
+    outer, depth, place = 2 if start.startswith("[") else 1, 0, 0
+    while place < len(start):
+        letter = start[place]
+        if letter == '"':
+            end = place + 1
+            while end < len(start) and start[end] != '"':
+                end += 2 if start[end] == "\\" else 1
+            if depth == outer and start[place + 1 : end] in _GRAPH_KEY and start[end + 1 :].lstrip()[:1] == ":":
+                return True
+            place = end
+        elif letter in "{[":
+            depth += 1
+        elif letter in "}]":
+            depth -= 1
+            if depth < outer:
+                return False
+        place += 1
+    return False
 
 
 def _parses(content: bytes | str) -> bool:

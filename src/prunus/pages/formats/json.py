@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ...core.errors import BadPage
 from ...core.types import Page
 from ._common.allowance import VALUE_MARKS, Allowance
+from ._common.json_text import json_error, loads
 from ._common.write import document, escape_attribute, escape_lines, escape_text, note, page_error, table, text_of
 
 _SHORT_LIST: Final = 12  # plain values; a longer list does not fit a table cell
@@ -25,10 +25,10 @@ class Engine:
 
     name = "json"
     media_types = (
-        "application/json", "text/json", "application/ld+json", "application/geo+json", "application/vnd.api+json",
+        "application/json", "text/json", "application/geo+json", "application/vnd.api+json",
         "application/x-ndjson", "application/jsonl", "application/x-jsonlines",
     )  # fmt: skip
-    suffixes = (".json", ".jsonl", ".ndjson", ".geojson", ".jsonld")
+    suffixes = (".json", ".jsonl", ".ndjson", ".geojson")
 
     def __init__(self, max_chars: int = 32 << 20, max_values: int = 300_000, max_depth: int = 40) -> None:
         self._max_chars, self._max_values, self._max_depth = max_chars, max_values, max_depth
@@ -57,17 +57,17 @@ def _parsed(text: str, page: Page) -> tuple[Any, list[tuple[int, str]]]:
     :raises BadPage: the text is neither JSON nor JSON Lines.
     """
     try:
-        return _loads(text), []
+        return loads(text), []
     except RecursionError as error:
         raise page_error(page, "lists and objects are nested too deep; save the inner values as files") from error
     except ValueError as error:
-        failure = _json_error(page, error)
+        failure = json_error(page, error)
     values, bad_lines = [], []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
         try:
-            values.append(_loads(line))
+            values.append(loads(line))
         except (ValueError, RecursionError):
             bad_lines.append((number, line[:200]))
             if len(bad_lines) > 3 and len(bad_lines) > len(values):
@@ -76,27 +76,6 @@ def _parsed(text: str, page: Page) -> tuple[Any, list[tuple[int, str]]]:
     if not values or len(bad_lines) * 5 > len(values) or not are_records:
         raise failure
     return values, bad_lines
-
-
-def _loads(text: str) -> Any:
-    return json.loads(text, parse_int=str, parse_float=str, parse_constant=str, object_pairs_hook=_object)
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make an object. Values under a repeated key become a list, so that none is lost."""
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        several: dict[str, list[Any]] = {}
-        for key, member in pairs:
-            several.setdefault(key, []).append(member)
-        made = {key: members if len(members) > 1 else members[0] for key, members in several.items()}
-    return made
-
-
-def _json_error(page: Page, error: ValueError) -> BadPage:
-    if isinstance(error, json.JSONDecodeError):
-        return page_error(page, f"this is not valid JSON (line {error.lineno}, column {error.colno}: {error.msg})")
-    return page_error(page, f"this is not valid JSON ({error})")
 
 
 class _Writer:
