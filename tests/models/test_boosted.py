@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.extras import need
 
-from extras import need
 from prunus.core.errors import BadInput
 from prunus.models.boosted import Boosted, load, write
 from prunus_train import boosted

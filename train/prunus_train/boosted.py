@@ -82,12 +82,7 @@ def fitted(
     names: Sequence[str], data: Rows, plan: Plan, weights: NDArray[Any] | None = None
 ) -> tuple[Any, NDArray[np.float64]]:
     """Return the library's trained model and the linear part."""
-    try:
-        import lightgbm
-    except ImportError as error:
-        raise MissingExtra(
-            "boosted trees are trained by lightgbm; run: pip install 'prunus[train]'", subject="lightgbm"
-        ) from error
+    lightgbm = need_library()
     rows, labels = _checked(names, data)
     linear = np.zeros(len(names)) if weights is None else np.asarray(weights, np.float64)
     start = None if weights is None else rows.astype(np.float64) @ linear
@@ -104,6 +99,20 @@ def fitted(
         free_raw_data=True,
     )
     return lightgbm.train(_settings(names, plan), dataset, num_boost_round=plan.trees), linear
+
+
+def need_library() -> Any:
+    """Import lightgbm; a command that needs it later asks before the work of minutes.
+
+    :raises MissingExtra: it is not installed.
+    """
+    try:
+        import lightgbm
+    except ImportError as error:
+        raise MissingExtra(
+            "boosted trees are trained by lightgbm; run: pip install 'prunus[train]'", subject="lightgbm"
+        ) from error
+    return lightgbm
 
 
 def _checked(names: Sequence[str], data: Rows) -> tuple[NDArray[np.float32], NDArray[np.float64]]:

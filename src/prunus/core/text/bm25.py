@@ -126,6 +126,8 @@ class BM25:
             keys.append(unique)
             weights.append(counts * weight)
         pairs, place = np.unique(np.concatenate(keys), return_inverse=True)
+        self._own = np.zeros(len(pairs), bool)
+        self._own[place[: len(keys[0])]] = True
         terms, self._items = pairs >> 32, pairs & 0xFFFFFFFF
         frequency = np.bincount(place, np.concatenate(weights), len(pairs)).astype(np.float64)
         length = np.bincount(self._items, frequency, self.size) if self.size else np.zeros(0)
@@ -150,6 +152,10 @@ class BM25:
     def items(self, term: str) -> NDArray[np.int64]:
         """Return the items that hold a stemmed term, in order."""
         return self._items[self._postings(term)]
+
+    def own(self, term: str) -> NDArray[np.bool_]:
+        """Return for each of :meth:`items` whether its own text holds the term, and not only the text above it."""
+        return self._own[self._postings(term)]
 
     def holds(self, item: int, term: str) -> bool:
         """Tell whether an item holds a stemmed term."""
