@@ -72,13 +72,14 @@ class Boosted:
 
     def _tree_sums(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return the sum of the leaves that each row reaches."""
-        right = (rows[:, self.feature] > self.threshold).ravel()
-        offset = (np.arange(len(rows), dtype=np.int32) * len(self.feature))[:, None]
-        follow = self.child.ravel()
-        node = np.broadcast_to(self.roots, (len(rows), len(self.roots)))
+        count = len(rows)
+        # by columns: a whole column of rows is copied and compared at a time
+        right = (np.ascontiguousarray(rows.T)[self.feature] > self.threshold[:, None]).ravel().view(np.int8)
+        follow, place = self.child.ravel(), np.arange(count, dtype=np.int32)
+        node = np.broadcast_to(self.roots[:, None], (len(self.roots), count))
         for _ in range(self.depth):
-            node = follow.take(2 * node + right.take(node + offset))
-        return np.asarray(self.leaf.take(node).sum(axis=1), np.float64)
+            node = follow.take(2 * node + right.take(node * count + place))
+        return np.asarray(self.leaf.take(node).sum(axis=0), np.float64)
 
 
 def load(path: Path) -> Boosted:
