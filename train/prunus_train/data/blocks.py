@@ -28,7 +28,7 @@ from prunus.evidence.block_size import max_words_for
 from prunus.evidence.blocks import Blocks, cut
 from prunus.evidence.score._block_features import NAMES, features
 from prunus.pages.tree import Tree
-from prunus_evals.data import rows
+from prunus_evals.data import Row, rows
 from prunus_evals.metrics import matching
 from prunus_evals.records import Question, one_page
 from prunus_evals.split import digest
@@ -121,7 +121,7 @@ def load(sets: Path, report: Callable[[str], None], share: float = 1.0) -> list[
 
 def from_tables(sets: Path, embedder: Embedder, share: float, report: Callable[[str], None]) -> Iterator[Example]:
     """Yield questions about whole pages with tables: blocks of the gold table that hold an answer are gold."""
-    asked: dict[str, list[Mapping[str, Any]]] = {}
+    asked: dict[str, list[Row]] = {}
     for row in rows("table_qa/questions", sets):
         if row["in_gold_table"] and row["in_visible_text"] and not row["answer_in_question"]:
             asked.setdefault(row["page"], []).append(row)
