@@ -53,7 +53,7 @@ class Index:
     _tree: trees.Tree | None = None
     _spans: dict[int, list[tuple[str, int, int]]] = field(default_factory=dict)
 
-    def retriever(self, **weights: float) -> Retriever:
+    def retriever(self, **weights: Any) -> Retriever:
         """Return a retriever with these weights."""
         return Retriever(self.store, self.embedder, self.counter, RetrievalWeights(**weights))
 

@@ -31,6 +31,7 @@ def main() -> None:
       prunus train pack data/ --seeds 1,2
       prunus train pruner data/ -o model/ --preset nano --minutes 10
       prunus train quotes --sets train/ -o weights.json
+      prunus train blocks --sets train/ -o blocks.npz
     """
 
 
@@ -156,6 +157,37 @@ def content_command(out: Path) -> None:
     from prunus_train import content
 
     content.write(content.train(content.load(), lambda line: click.echo(line, err=True)), out)
+
+
+@main.command("blocks")
+@_OUT
+@click.option(
+    "--sets",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    required=True,
+    help="Folder of the training sets: text/NAME.jsonl.xz and table_qa/.",
+)
+@click.option(
+    "--share", type=click.FloatRange(0.01, 1.0), default=1.0, show_default=True, help="Share of the pages, for a trial."
+)
+def blocks_command(out: Path, sets: Path, share: float) -> None:
+    """Train the scorer ``learned`` on training sets: boosted trees over features of blocks.
+
+    Figures of held-out documents go to standard output as JSON, by source: of hybrid, and of trees that did not see
+    them. The same sets give the same file.
+
+    Example: prunus train blocks --sets train/ -o src/prunus/evidence/score/blocks.npz
+    """
+    from prunus.models.boosted import write
+    from prunus_evals.report import json_line
+    from prunus_train import blocks
+    from prunus_train.boosted import need_library
+    from prunus_train.data.blocks import load
+
+    need_library()
+    model, found = blocks.train(load(sets, lambda line: click.echo(line, err=True), share))
+    click.echo(json_line(found))
+    write(model, out)
 
 
 @main.command("quotes")

@@ -16,8 +16,8 @@ from typing import Any, Final
 import numpy as np
 
 from prunus.answer.extract._features import BEARING, NAMES, Numbers
-from prunus.answer.extract._kinds import KINDS
 from prunus.answer.extract._weights import Weights, best, weights, weights_of
+from prunus.core.text.answer_kinds import KINDS
 from prunus_train.data.quotes import Example
 from prunus_train.errors import DataBroken
 

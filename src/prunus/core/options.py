@@ -58,7 +58,7 @@ class Options:
     An engine is named by its spec, as ``bm25``, ``onnx:FOLDER`` or ``path/to/file.py:Class``, or given as an object
     with the methods of its port.
 
-    :param scorer: engine that scores blocks: ``hybrid``, ``bm25``, ``embedding``.
+    :param scorer: engine that scores blocks: ``hybrid``, ``learned``, ``bm25``, ``embedding``.
     :param fine: engine that scores the blocks that the first of two stages kept: ``generative:MODEL``,
         ``crossencoder``, …
     :param stages: 2 for two stages, 1 for one; 0 for two where a fine scorer is named and the pages are over the

@@ -25,18 +25,27 @@ BETWEEN: Final = "\n\n"
 """Separates two nodes in the text of :class:`Retrieved`."""
 
 
+_RUN: Final = 16
+"""A document has so many times the chunks that may count on each side of one."""
+
+
 @dataclass(frozen=True, slots=True)
 class RetrievalWeights:
     """Weights of ``hybrid``.
 
     :param lexical: weight of BM25; the cosine counts 1. Both are standardised over the leaves (mean 0, deviation 1).
     :param neighbour: weight of the scores of the chunks before and after.
+    :param fading: factor for each further step away from a chunk.
+    :param reach: most chunks on each side that count. They are at most a sixteenth of the chunks of their document,
+        and half of the chunks that the budget holds: long documents answer by long runs, where there is room.
     :param summaries: share of the budget that summaries may take for a broad question.
     :param narrow: the same share for any other question.
     """
 
     lexical: float = 0.5
     neighbour: float = 0.25
+    fading: float = 0.9
+    reach: int = 12
     summaries: float = 0.25
     narrow: float = 0.0
 
@@ -176,7 +185,7 @@ class Retriever:
         """
         self._check(query, budget)
         view = self.store.view()
-        scores = self._scores(view, query, "hybrid")
+        scores = self._scores(view, query, "hybrid", self._reach(view, budget))
         usable = np.isfinite(scores) & self._within(view, documents)
         share = self.weights.summaries if (is_broad(query) if broad is None else broad) else self.weights.narrow
         summaries = self._summaries(view, scores, usable & (view.layer > 0), int(share * budget))
@@ -230,8 +239,17 @@ class Retriever:
         if budget < 1:
             raise BadBudget(f"a budget of {budget} tokens holds nothing; give 1 or more", subject="budget")
 
-    def _scores(self, view: View, query: str, scorer: Scorer) -> NDArray[np.float64]:
-        """Return the score of every node, float64 [n]; -inf for a parent without a summary."""
+    def _reach(self, view: View, budget: int) -> int:
+        """Return how many chunks on each side of one count at a budget, before the length of its document is seen."""
+        leaf = view.layer == 0
+        size = float(view.tokens[leaf].mean()) if leaf.any() else 1.0
+        return max(1, min(self.weights.reach, int(budget / max(size, 1.0) / 2)))
+
+    def _scores(self, view: View, query: str, scorer: Scorer, reach: int = 1) -> NDArray[np.float64]:
+        """Return the score of every node, float64 [n]; -inf for a parent without a summary.
+
+        :param reach: chunks on each side of a leaf whose scores count for ``hybrid``.
+        """
         count = len(view.ids)
         missing = view.row < 0
         dense = lexical = np.zeros(count)
@@ -244,8 +262,8 @@ class Retriever:
             total = np.zeros(count)
             for part in (leaf, ~leaf & ~missing):
                 total[part] = _standard(dense[part]) + self.weights.lexical * _standard(lexical[part])
-            near = self.weights.neighbour * _neighbours(total, np.where(leaf, view.document, -1))
-            scores = total + near
+            near = _neighbours(total, np.where(leaf, view.document, -1), reach, self.weights.fading)
+            scores = total + self.weights.neighbour * near
         else:
             scores = dense + lexical
         return np.where(missing, -np.inf, scores)
@@ -371,10 +389,19 @@ def _standard(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return (values - values.mean()) / spread if spread > 1e-12 else np.zeros(len(values))
 
 
-def _neighbours(values: NDArray[np.float64], document: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the sum of the values before and after each item of the same document; 0 where ``document`` is -1."""
+def _neighbours(
+    values: NDArray[np.float64], document: NDArray[np.int64], reach: int = 1, fading: float = 1.0
+) -> NDArray[np.float64]:
+    """Return the sum of the values before and after each item of the same document; 0 where ``document`` is -1.
+
+    :param reach: items on each side that count, each step by ``fading`` less; in a document of few items, fewer do.
+    """
     found = np.zeros(len(values))
-    same = (document[1:] == document[:-1]) & (document[1:] >= 0)
-    found[1:] += np.where(same, values[:-1], 0.0)
-    found[:-1] += np.where(same, values[1:], 0.0)
+    inside = document >= 0
+    sizes = np.bincount(document[inside]) if inside.any() else np.zeros(1, np.int64)
+    allowed = np.where(inside, np.maximum(1, sizes[document] // _RUN), 0)
+    for step in range(1, min(reach, len(values) - 1, int(allowed.max(initial=0))) + 1):
+        same = (document[step:] == document[:-step]) & (allowed[step:] >= step)
+        found[step:] += fading ** (step - 1) * np.where(same, values[:-step], 0.0)
+        found[:-step] += fading ** (step - 1) * np.where(same, values[step:], 0.0)
     return found

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.ports import Tagged
+from ...core.text.answer_kinds import KINDS, asked_kinds, content_words
 from ...core.text.bm25 import BM25, query_terms, stem, tokens
 from ...core.text.words import guess_language
-from ._kinds import KINDS, asked_kinds, content_words
 from ._tables import extremes
 
 Numbers = NDArray[np.float64]

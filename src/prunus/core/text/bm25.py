@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import numpy as np
 import Stemmer
@@ -81,6 +81,18 @@ def query_terms(query: str, language: str = "en") -> list[str]:
     return stem(content_words or words, language)
 
 
+class _Postings(NamedTuple):
+    """The items that hold a term, in order.
+
+    :param saturated: the saturated frequency of the term in each.
+    :param own: whether its own text holds the term, and not only the text above it.
+    """
+
+    items: NDArray[np.int64]
+    saturated: NDArray[np.float64]
+    own: NDArray[np.bool_]
+
+
 class BM25:
     """A BM25 index over short texts, each with an optional second field (BM25F with two fields).
 
@@ -103,7 +115,7 @@ class BM25:
         self.language = language
         self.size = len(texts)
         self._k1, self._b = k1, b
-        self._known: dict[str, tuple[NDArray[np.int64], NDArray[np.float64]]] = {}
+        self._known: dict[str, _Postings] = {}
         self._index([(texts, 1.0), (above, above_weight)] if above else [(texts, 1.0)])
 
     def _index(self, fields: Sequence[tuple[Sequence[str], float]]) -> None:
@@ -125,21 +137,23 @@ class BM25:
         average = float(length.mean()) if self.size and length.any() else 1.0
         self._norm = self._k1 * (1 - self._b + self._b * length / average)
 
-    def _postings(self, term: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the items that hold a stemmed term, in order, and its saturated frequency in each."""
+    def _postings(self, term: str) -> _Postings:
+        """Return the postings of a stemmed term."""
         known = self._known.get(term)
         if known is None:
             known = self._known[term] = self._find(self._numbers.get(term, -1))
         return known
 
-    def _find(self, number: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def _find(self, number: int) -> _Postings:
         """Find the postings of a term by its number."""
         ordered = len(self._known) >= _SCANS
         found = [np.unique(field.items_of(number, ordered), return_counts=True) for field in self._fields]
         items, place = np.unique(np.concatenate([items for items, _ in found]), return_inverse=True)
         weights = [counts * field.weight for (_, counts), field in zip(found, self._fields, strict=True)]
         frequency = np.bincount(place, np.concatenate(weights), len(items)).astype(np.float64)
-        return items.astype(np.int64), frequency * (self._k1 + 1) / (frequency + self._norm[items])
+        own = np.zeros(len(items), bool)
+        own[place[: len(found[0][0])]] = True
+        return _Postings(items.astype(np.int64), frequency * (self._k1 + 1) / (frequency + self._norm[items]), own)
 
     def idf(self, term: str) -> float:
         """Return the inverse document frequency of a stemmed term (never negative)."""
@@ -148,7 +162,11 @@ class BM25:
 
     def items(self, term: str) -> NDArray[np.int64]:
         """Return the items that hold a stemmed term, in order."""
-        return self._postings(term)[0]
+        return self._postings(term).items
+
+    def own(self, term: str) -> NDArray[np.bool_]:
+        """Return for each of :meth:`items` whether its own text holds the term, and not only the text above it."""
+        return self._postings(term).own
 
     def holds(self, item: int, term: str) -> bool:
         """Tell whether an item holds a stemmed term."""
@@ -158,8 +176,8 @@ class BM25:
         """Return the BM25 score of each item for a query; 0 where no term occurs."""
         result = np.zeros(self.size)
         for term in dict.fromkeys(query_terms(query, self.language)):
-            items, saturated = self._postings(term)
-            result[items] += self.idf(term) * saturated
+            postings = self._postings(term)
+            result[postings.items] += self.idf(term) * postings.saturated
         return result
 
 

@@ -74,24 +74,44 @@ class Engine:
         count = len(blocks)
         if not count:
             return np.zeros(0)
-        weights = self.weights
         lexical = bm25.Engine().score(query, blocks)
         dense = embedding.Engine(self.embedder).beside_words(query, blocks)
-        base = scaled(np.clip(lexical, 0.0, None)) + weights.dense * scaled(np.clip(dense, 0.0, None))
-        documents = [block.document for block in blocks.blocks]
-        result = base + weights.neighbour * neighbours(base, documents)
-        result += weights.section * group_means(base, groups(blocks, "section"))
-        tables = groups(blocks, "table")
-        compares = weights.aggregate if _AGGREGATE.search(query) else 0.0
-        result += (weights.table + compares) * group_means(base, tables)
-        result += weights.coverage * coverage(bm25.index_of(blocks), query, tables)
-        result += weights.position * _position(documents)
-        links = link_density(blocks)
-        result -= weights.links * links
-        graph = neighbours_of(blocks)
-        if graph is not None:  # its links are what it says, no navigation
-            result += weights.linked * graph.named(base) + weights.links * links * graph.inside
-        return rank_headers_below_rows(np.where(headings(blocks), result * weights.heading, result), blocks)
+        return fused(query, blocks, lexical, dense, self.weights)[1]
+
+
+def compares(query: str) -> bool:
+    """Tell whether a question compares the rows of a table rather than asks for a single row."""
+    return bool(_AGGREGATE.search(query))
+
+
+def fused(
+    query: str,
+    blocks: Blocks,
+    lexical: NDArray[np.float64],
+    dense: NDArray[np.float64],
+    weights: HybridWeights,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Add BM25, cosines and the signals from the surroundings.
+
+    :param lexical: BM25 of each block, float64 [n].
+    :param dense: cosine of each block, float64 [n].
+    :returns: BM25 and cosine alone, and the whole sum; both float64 [n].
+    """
+    base = scaled(np.clip(lexical, 0.0, None)) + weights.dense * scaled(np.clip(dense, 0.0, None))
+    documents = [block.document for block in blocks.blocks]
+    result = base + weights.neighbour * neighbours(base, documents)
+    result += weights.section * group_means(base, groups(blocks, "section"))
+    tables = groups(blocks, "table")
+    more = weights.aggregate if compares(query) else 0.0
+    result += (weights.table + more) * group_means(base, tables)
+    result += weights.coverage * coverage(bm25.index_of(blocks), query, tables)
+    result += weights.position * _position(documents)
+    links = link_density(blocks)
+    result -= weights.links * links
+    graph = neighbours_of(blocks)
+    if graph is not None:  # its links are what it says, no navigation
+        result += weights.linked * graph.named(base) + weights.links * links * graph.inside
+    return base, rank_headers_below_rows(np.where(headings(blocks), result * weights.heading, result), blocks)
 
 
 def _position(documents: list[int]) -> NDArray[np.float64]:

@@ -1,0 +1,59 @@
+"""``learned``: boosted trees over dozens of features of a block, trained on questions with marked evidence.
+
+The features are what ``hybrid`` adds up and more (:mod:`._block_features`); ``prunus train blocks`` trains the trees.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.ports import Embedder
+from ...models.boosted import Boosted, load
+from ..blocks import Blocks
+from ._block_features import NAMES, features
+from ._signals import rank_headers_below_rows
+
+_MOST_ODDS: Final = 30.0
+"""Log-odds beyond this are no surer."""
+
+_FILE: Final = Path(__file__).with_name("blocks.npz")
+
+
+class Engine:
+    """Boosted trees over features of BM25, embeddings, the question, the block and what is around it."""
+
+    name = "learned"
+    fine = False
+    one_prompt = False
+    tree = None
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder = embedder
+
+    def score(self, query: str, blocks: Blocks) -> NDArray[np.float64]:
+        """Return one score per block, float64 [n], from 0 to 1; higher is better.
+
+        It is the chance that the block holds evidence, as trained: among a question's 50 best blocks by ``hybrid`` and
+        30 others.
+        """
+        if not len(blocks):
+            return np.zeros(0)
+        odds = model().scores(features(query, blocks, self.embedder))
+        return rank_headers_below_rows(1 / (1 + np.exp(-odds.clip(-_MOST_ODDS, _MOST_ODDS))), blocks)
+
+
+@cache
+def model() -> Boosted:
+    """Return the trained trees; they are read once.
+
+    :raises ValueError: they are of other features.
+    """
+    found = load(_FILE)
+    if found.names != NAMES:
+        raise ValueError("the trees of blocks are of other features; train them again: prunus train blocks")
+    return found
