@@ -75,20 +75,16 @@ class Engine:
             return self._loaded
 
 
-def installed() -> bool:
-    """Tell whether the package of the weights and the runtime are installed."""
-    return find_spec(_PACKAGE) is not None and find_spec("onnxruntime") is not None
-
-
 def packaged() -> Path:
     """Return the folder of the weights.
 
     :raises MissingExtra: the package is not installed.
     """
     spec = find_spec(_PACKAGE)
-    if spec is None or spec.origin is None:
+    folder = Path(spec.origin).parent / "model" if spec and spec.origin else None
+    if folder is None or not (folder / "config.json").is_file():
         raise MissingExtra(
             "the weights of reader are not installed; run in a clone of Prunus: pip install ./reader",
             subject="prunus-reader",
         )
-    return Path(spec.origin).parent / "model"
+    return folder
