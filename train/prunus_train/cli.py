@@ -216,9 +216,9 @@ def reader_command(out: Path, sets: Path, base: Path | None, steps: int, **chose
 
     \b
     Examples:
-      prunus train reader --sets train/ -o reader/src/prunus_reader/model --bf16
+      prunus train reader --sets train/ -o runs/reader --bf16 --minutes 38
       prunus train reader --sets train/ -o trial/ --share 0.02 --steps 20
-      prunus prune page.html -q "…" --scorer crossencoder:30 --reranker reader:trial/
+      PRUNUS_RERANKER=reader:trial/ prunus prune page.html -q "…" --scorer crossencoder:60
     """
     from prunus_evals.report import json_line
     from prunus_train.data import reader as data

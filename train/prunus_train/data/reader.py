@@ -95,7 +95,7 @@ def make(folder: Path, sets: Path, report: Callable[[str], None], share: float =
     }
     found: list[Asked] = []
     for name, maker in makers.items():
-        path = folder / f"{name}.jsonl"
+        path = folder / (f"{name}.jsonl" if share == 1 else f"{name}-{share:g}.jsonl")
         if not path.exists():
             part = path.with_suffix(".part")
             with part.open("w", encoding="utf-8") as file:
