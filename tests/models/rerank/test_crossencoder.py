@@ -115,3 +115,26 @@ def test_an_odd_number_of_candidates_is_one_line(model: str) -> None:
 def test_without_a_cheap_scorer_it_says_so() -> None:
     with pytest.raises(BadInput, match="needs a cheap scorer"):
         Engine(Reranker())
+
+
+def test_a_reranker_may_say_how_much_the_cheap_score_counts_beside_its_own() -> None:
+    blocks, numbers = page(20), [float(number) for number in range(60)]
+
+    class Undecided(Reranker):
+        beside = 2.0
+
+        def rerank(self, query: str, texts: Sequence[str]) -> np.ndarray:
+            return np.zeros(len(texts))
+
+    found = Engine(Undecided(), scorer=Fixed(numbers), model="8").score("x", blocks)
+    assert np.argsort(-found)[:8].tolist() == list(range(len(blocks) - 1, len(blocks) - 9, -1))
+
+
+def test_a_reranker_may_want_less_of_what_stands_above() -> None:
+    class Short(Reranker):
+        above = 5
+
+    reranker = Short()
+    Engine(reranker, scorer=bm25.Engine()).score("ferry", page())
+    assert all(text.startswith(("Harbo\n", "Harbour")) for text in reranker.asked[0])
+    assert any(text.startswith("Harbo\nThe") for text in reranker.asked[0])

@@ -5,6 +5,8 @@ comparing vectors but costs one pass of a model per pair. So it reads only the b
 the cheap scorer; ``crossencoder:32`` sets their number. As the second of two stages it ranks the
 blocks that the first stage kept: a fine stage that a laptop can afford.
 
+A reranker may declare that the cheap score counts beside its own (``beside``), as ``reader`` does.
+
 Cost of a question: that of the cheap scorer and of at most ``candidates`` pairs, however large the
 pages are. A cross-encoder of MiniLM's size (six layers of 384) takes about 30 ms of one core for a
 pair of 80 words, so the default costs some two seconds of one core.
@@ -15,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.adopted import declared
 from ...core.errors import BadInput
 from ...core.ports import Embedder, Reranker
 from ..blocks import Blocks
@@ -24,9 +27,6 @@ from ._signals import above_texts, rank_headers_below_rows
 
 CANDIDATES = 64
 """Blocks that the reranker reads by default."""
-
-ABOVE = 400
-"""Most code points of headings and lead that are put before a block."""
 
 POINTS = 4_000
 """Most code points of a text for the reranker: a model of 512 tokens reads no more; more only costs time."""
@@ -65,26 +65,37 @@ class Engine:
         """Return one score per block, float64 [n]; only the order of scores has a meaning."""
         if not len(blocks):
             return np.zeros(0)
-        texts = _texts_with_above(blocks)
+        texts = _texts_with_above(blocks, declared(self.reranker, "reranker", "above"))
         cheap = np.asarray(self.scorer.score(query, blocks), np.float64)
         best = np.argsort(-cheap, kind="stable")[: self.candidates]
         reranked = np.asarray(self.reranker.rerank(query, [texts[place] for place in best]), np.float64)
+        reranked = reranked + declared(self.reranker, "reranker", "beside") * _in_deviations(cheap[best])
         scores = 0.999 * _stretched(cheap)  # below every candidate, also where the cheap scores are equal
         scores[best] = 1.0 + _stretched(reranked)
         return rank_headers_below_rows(scores, blocks)
 
 
-def _texts_with_above(blocks: Blocks) -> list[str]:
-    """Return each block's text below its breadcrumbs; the texts are made once for all questions."""
-    known = blocks.cache.get("crossencoder:texts")
+def _texts_with_above(blocks: Blocks, longest: int) -> list[str]:
+    """Return each block's text below its breadcrumbs; the texts are made once for all questions.
+
+    :param longest: most code points of headings and lead that are put before a block.
+    """
+    key = f"crossencoder:texts:{longest}"
+    known = blocks.cache.get(key)
     if isinstance(known, list):
         return known
     texts = [
-        (f"{above[:ABOVE]}\n{text}" if above else text)[:POINTS]
+        (f"{above[:longest]}\n{text}" if above else text)[:POINTS]
         for above, text in zip(above_texts(blocks), blocks.texts, strict=True)
     ]
-    blocks.cache["crossencoder:texts"] = texts
+    blocks.cache[key] = texts
     return texts
+
+
+def _in_deviations(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return values in standard deviations from their mean; all 0 where they are equal."""
+    spread = float(values.std())
+    return (values - values.mean()) / spread if spread > 0 else np.zeros(len(values))
 
 
 def _stretched(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -32,6 +32,8 @@ class Engine:
     """
 
     name = "sentence_transformers"
+    above = 400
+    beside = 0.0
 
     def __init__(
         self, model: str = "", device: str = "", batch: int = 32, max_tokens: int = 0, download: bool = False

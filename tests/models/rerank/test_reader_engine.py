@@ -1,0 +1,53 @@
+"""The engine ``reader``: its package, its settings, and its errors; its training is in ``tests/train``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.extras import need
+
+from prunus.core.errors import BadInput, MissingExtra
+from prunus.models.rerank import reader
+from prunus.models.rerank.reader import Engine
+
+
+def test_without_its_package_it_names_a_line_that_works_in_a_clone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r"run in a clone of Prunus: pip install \./reader"):
+        Engine().rerank("x", ["y"])
+    assert (Path(__file__).parents[3] / "reader" / "pyproject.toml").is_file()
+
+
+@pytest.mark.parametrize("said", [{}, {"prunus": []}])
+def test_a_folder_of_another_model_is_one_line(tmp_path: Path, said: dict[str, Any]) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(said))
+    with pytest.raises(BadInput, match="no model of `prunus train reader`"):
+        Engine(str(tmp_path)).rerank("x", ["y"])
+
+
+@pytest.mark.parametrize("value", ["much", -1, None])
+def test_a_wrong_setting_is_named(tmp_path: Path, value: object) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"prunus": {"above": 200, "beside": value}}))
+    with pytest.raises(BadInput, match="lacks the setting 'beside'"):
+        _ = Engine(str(tmp_path)).beside
+
+
+def test_its_settings_are_those_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"prunus": {"above": 120, "beside": 0.25}}))
+    assert (Engine(str(tmp_path)).above, Engine(str(tmp_path)).beside) == (120, 0.25)
+
+
+@pytest.mark.full
+def test_the_packaged_weights_prefer_the_row_that_answers() -> None:
+    """The package is built from the folder ``reader``; a clone without its weights has nothing to test."""
+    need("onnxruntime")
+    package = need("prunus_reader")
+    if not (package.folder() / "config.json").is_file():
+        pytest.skip("this clone has no weights of reader")
+    assert sorted(package.files()) == ["config.json", "model_int8.onnx", "tokenizer.json"]
+    assert package.files()["model_int8.onnx"].stat().st_size <= 25_000_000
+    rows = ["Month Mean level\nNovember 1.307", "Month Mean level\nMarch 0.421", "Contact\nWrite to the office."]
+    assert Engine(threads=1).rerank("What was the mean level in November?", rows).argmax() == 0

