@@ -10,6 +10,7 @@ from prunus.core.errors import PrunusError
 from prunus_evals import tasks
 from prunus_evals.errors import EvalError
 from prunus_train.errors import TrainError
+from prunus_train.llm.command import dpo_command, sft_command
 
 
 class _Group(click.Group):
@@ -182,3 +183,7 @@ def quotes_command(out: Path, sets: Path) -> None:
     stored, found = quotes.train(examples)
     click.echo(json_line(found))
     quotes.write(stored, out)
+
+
+main.add_command(sft_command)
+main.add_command(dpo_command)
