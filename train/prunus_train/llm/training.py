@@ -215,7 +215,7 @@ def _arguments(job: Job) -> dict[str, Any]:
         "max_grad_norm": recipe.clip,
         "weight_decay": recipe.decay,
         "bf16": job.bf16,
-        "gradient_checkpointing": recipe.checkpointing,
+        _checkpointing(): recipe.checkpointing,
         "use_cpu": job.device == "cpu",
         "save_strategy": "steps",
         "save_steps": job.every,
@@ -229,6 +229,14 @@ def _arguments(job: Job) -> dict[str, Any]:
         "data_seed": job.seed,
         "dataloader_pin_memory": False,
     }
+
+
+def _checkpointing() -> str:
+    """Return how this version of transformers calls the recomputing of activations."""
+    from transformers import TrainingArguments
+
+    names = ("activation_checkpointing", "gradient_checkpointing")
+    return next(name for name in names if name in TrainingArguments.__dataclass_fields__)
 
 
 class _Interrupts:
