@@ -38,7 +38,7 @@ class Asked:
 
     def __init__(self, path: Path, at_once: int = 1) -> None:
         self._known: dict[str, str] = {row["key"]: row["text"] for row in rows_of(path)}
-        self._file = path.open("a", encoding="utf-8")
+        self._path = path
         self._lock = threading.Lock()
         self._at_once = at_once
         self.asked = self.kept = 0
@@ -77,8 +77,8 @@ class Asked:
         with self._lock:
             self.asked += 1
             self._known[key] = text
-            self._file.write(json.dumps({"key": key, "text": text}, ensure_ascii=False) + "\n")
-            self._file.flush()
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"key": key, "text": text}, ensure_ascii=False) + "\n")
         return text
 
     def each(self, work: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
@@ -87,10 +87,6 @@ class Asked:
             waiting = iter(items)
             while group := list(islice(waiting, self._at_once)):
                 yield from pool.map(work, group)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
 
 
 async def _text(llm: LLM, messages: Sequence[Message], options: dict[str, Any]) -> str:

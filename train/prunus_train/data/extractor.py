@@ -107,7 +107,6 @@ def make(
     for number, unit in enumerate(asked.each(work, numbered), 1):
         sheet.add(unit)
         progress(len(questions) - len(numbered) + number, len(questions))
-    asked.close()
     report = sheet.finish(lambda rows: _balanced(rows, plan.none), replies_asked=asked.asked, replies_kept=asked.kept)
     none = sum(row["target"] == "None" for row in _rows(sheet))
     if not report["samples"]:
@@ -169,10 +168,10 @@ def _samples(question: Question, content: Content, replies: Sequence[str]) -> tu
     """Return the samples of two replies, or the reason why there is none."""
     known = [segment.tag for segment in content.tagged]
     first, second = (read_tags(reply, known) for reply in replies)
-    if any(not read.tags and not read.none for read in (first, second)):
-        return [], "a reply names neither tags nor None"
     if first.unknown or second.unknown:
         return [], "a reply names a tag that the page does not have"
+    if any(not read.tags and not read.none for read in (first, second)):
+        return [], "a reply names neither tags nor None"
     if first.tags != second.tags:
         return [], "the two replies do not agree"
     summaries = summaries_of(replies[0], first.tags)

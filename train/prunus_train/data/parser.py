@@ -121,7 +121,6 @@ def make(
         for number, unit in enumerate(asked.each(lambda request: _unit(request, model, asked), new), 1):
             sheet.add(unit)
             progress(len(requests) - len(new) + number, len(requests))
-        asked.close()
         return sheet.finish(lambda rows: _each_once(rows, seen))
 
 

@@ -68,7 +68,6 @@ def make(
     for number, unit in enumerate(asked.each(work, new), 1):
         sheet.add(unit)
         progress(len(questions) - len(new) + number, len(questions))
-    asked.close()
     report = sheet.finish(replies_asked=asked.asked, replies_kept=asked.kept)
     if not report["samples"]:
         reasons = report["left_out"]
