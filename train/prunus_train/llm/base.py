@@ -81,20 +81,24 @@ def read_model(base: str, tokenizer: Any, dtype: str = "float32") -> Any:
     return model
 
 
-def lora_of(rank: int, layers: int, total: int) -> Any:
+def lora_of(rank: int, layers: int, model: Any) -> Any:
     """Return the LoRA configuration for ``peft``; None for a full training.
 
     :param rank: 0 for a full training.
     :param layers: how many of the last layers are adapted; 0 for all.
-    :param total: layers of the model.
     """
     if not rank:
         return None
     import peft
+    from torch.nn import Linear
 
+    total = model.config.get_text_config().num_hidden_layers
     last = list(range(total - min(layers, total), total)) if layers else None
+    head = model.get_output_embeddings()
+    linear = [name for name, part in model.named_modules() if isinstance(part, Linear) and part is not head]
+    named = {name.rpartition(".")[2] for name in linear}
     return peft.LoraConfig(
-        r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules="all-linear", layers_to_transform=last,
+        r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules=sorted(named), layers_to_transform=last,
         task_type="CAUSAL_LM",
     )  # fmt: skip
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -39,6 +40,7 @@ class Job:
     :param lora, lora_layers: rank, 0 for all weights; how many of the last layers are adapted, 0 for all.
     :param micro: samples of a process that are in memory at the same time.
     :param steps: optimiser steps; 0: as many as the recipe's epochs have.
+    :param minutes: after so many minutes of this run training ends, and the product is written; 0: no limit.
     :param every: steps between checkpoints, and between measurements of ``valid``.
     :param measured: samples of ``valid`` whose replies are measured, beside the loss; 0: none.
     """
@@ -59,6 +61,7 @@ class Job:
     seed: int = 0
     threads: int = 1
     steps: int = 0
+    minutes: float = 0.0
     every: int = 50
     measured: int = 32
 
@@ -172,7 +175,7 @@ def _trainer(job: Job, model: Any, tokenizer: Any, data: _Data) -> Any:
         tokenizer.pad_token = tokenizer.eos_token
     rows = Dataset.from_list(data.train.rows)
     valid = Dataset.from_list(data.valid.rows) if data.valid else None
-    lora = bases.lora_of(job.lora, job.lora_layers, model.config.get_text_config().num_hidden_layers)
+    lora = bases.lora_of(job.lora, job.lora_layers, model)
     torch.manual_seed(job.seed)
     common: dict[str, Any] = {
         "model": model, "train_dataset": rows, "eval_dataset": valid, "processing_class": tokenizer,
@@ -273,7 +276,7 @@ def _watch(
     """Return what writes the log, marks whole checkpoints, measures replies and ends a training on a signal."""
     from transformers import PrinterCallback, TrainerCallback
 
-    watch, log = _Watch(), job.work / "log.jsonl"
+    watch, log, started = _Watch(), job.work / "log.jsonl", time.monotonic()
     trainer.remove_callback(PrinterCallback)
     _cut_log(log, int(resumed.name.rpartition("-")[2]) if resumed else 0)
 
@@ -289,7 +292,8 @@ def _watch(
                 note({"step": state.global_step, "of": state.max_steps, **kept})
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            if watch.interrupts is not None and watch.interrupts.received:
+            over = job.minutes and time.monotonic() - started > 60 * job.minutes
+            if over or (watch.interrupts is not None and watch.interrupts.received):
                 control.should_save = control.should_training_stop = True
 
         def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
