@@ -40,7 +40,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--seed", default=0, show_default=True, help="Of the order of samples and of LoRA."),
         click.option("--threads", default=1, show_default=True, help="Threads of the processor."),
         click.option("--steps", default=0, help="Optimiser steps; 0: as many as --epochs have."),
-        click.option("--minutes", default=0.0, help="Minutes of this run, after which the model is written; 0: no limit."),
+        click.option("--minutes", default=0.0, help="Minutes after which the model is written; 0: no limit."),
         click.option("--every", default=50, show_default=True, help="Steps between checkpoints and measurements."),
         click.option("--measured", default=32, show_default=True, help="Samples of --valid to reply to."),
         click.option("--window", type=int, help="Tokens of a sample at most; longer ones are left out."),

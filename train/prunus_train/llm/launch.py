@@ -58,7 +58,6 @@ def accelerate_file(kind: str, processes: int, deepspeed: Path) -> dict[str, Any
         "use_cpu": False,
     }
     if kind == "sequence":
-        found["use_parallelism_config"] = True
         found["parallelism_config"] = {
             "parallelism_config_sp_size": processes,
             "parallelism_config_sp_backend": "deepspeed",

@@ -88,9 +88,12 @@ def train(job: Job, say: Callable[[str], None]) -> dict[str, Any]:
     settings = _settings(job)
     resumed = _checked(job, settings)
     with plain_faults(job.work):
+        arguments = _arguments(
+            job
+        )  # before the model: under ZeRO-3 they say that its weights are split while they are read
         model = bases.read_model(job.base, tokenizer)
         _say_sizes(model, data, job, say)
-        trainer = _trainer(job, model, tokenizer, data)
+        trainer = _trainer(job, arguments, model, tokenizer, data)
         if trainer.args.should_save:
             (job.work / "settings.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
             check_space(job.work, _bytes_needed(trainer.model))
@@ -164,13 +167,12 @@ def _checked(job: Job, settings: Mapping[str, Any]) -> Path | None:
     return max(found, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
 
 
-def _trainer(job: Job, model: Any, tokenizer: Any, data: _Data) -> Any:
+def _trainer(job: Job, arguments: Any, model: Any, tokenizer: Any, data: _Data) -> Any:
     """Return trl's trainer for a job; the rows are tokens already, and are taken as they are."""
     import torch
     import trl
     from datasets import Dataset
 
-    settings = _arguments(job)
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
     rows = Dataset.from_list(data.train.rows)
@@ -182,24 +184,25 @@ def _trainer(job: Job, model: Any, tokenizer: Any, data: _Data) -> Any:
         "peft_config": lora,
     }  # fmt: skip
     if job.method == "sft":
-        prepared = {"skip_prepare_dataset": True}
-        return trl.SFTTrainer(args=trl.SFTConfig(**settings, dataset_kwargs=prepared), **common)
+        return trl.SFTTrainer(args=arguments, **common)
 
     class Taken(trl.DPOTrainer):  # type: ignore[misc]  # trl is not typed
         def _prepare_dataset(self, dataset: Any, *_: Any, **__: Any) -> Any:
             return dataset  # trl would tokenize the texts anew, without the forms of inference
 
-    return Taken(args=trl.DPOConfig(**settings, beta=job.recipe.beta), **common)
+    return Taken(args=arguments, **common)
 
 
-def _arguments(job: Job) -> dict[str, Any]:
-    """Return the settings of trl's trainers for a recipe."""
-    from accelerate import PartialState
+def _arguments(job: Job) -> Any:
+    """Return the settings of trl's trainer for a job."""
+    import trl
+    from accelerate import ParallelismConfig, PartialState
 
     recipe = job.recipe
-    processes = PartialState(cpu=job.device == "cpu").num_processes
+    # with --launch sequence several processes share one sample: the launcher says how many
+    processes = PartialState(cpu=job.device == "cpu").num_processes // ParallelismConfig().sp_size
     constant = recipe.schedule == "constant"
-    return {
+    settings = {
         "output_dir": str(job.work),
         "max_length": None,
         "num_train_epochs": recipe.epochs,
@@ -232,6 +235,9 @@ def _arguments(job: Job) -> dict[str, Any]:
         "data_seed": job.seed,
         "dataloader_pin_memory": False,
     }
+    if job.method == "sft":
+        return trl.SFTConfig(**settings, dataset_kwargs={"skip_prepare_dataset": True})
+    return trl.DPOConfig(**settings, beta=recipe.beta)
 
 
 def _checkpointing() -> str:
