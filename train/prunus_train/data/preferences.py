@@ -161,9 +161,9 @@ def _graded(
         if texts:
             sources.append(NumberedSource("\n".join(texts), content.title, content.url))
     spec, llm = models.generator
-    texts = [[source.text, source.title, source.url] for source in sources]
+    shown = [[source.text, source.title, source.url] for source in sources]
     answer = asked.made(
-        ["answer", spec, case.question.question, texts], spec, lambda: _answer(llm, case.question.question, sources)
+        ["answer", spec, case.question.question, shown], spec, lambda: _answer(llm, case.question.question, sources)
     )
     messages = prompts.render("judge_grade", {"question": case.question.question, "answer": answer})
     reply = asked.reply(*models.judge, messages, max_tokens=GRADE_TOKENS, temperature=0.0)

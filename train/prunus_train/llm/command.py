@@ -55,7 +55,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def _preset(default: str) -> Any:
+def _preset(default: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     names = click.Choice(list(PRESETS))
     return click.option("--preset", type=names, default=default, show_default=True, help=f"Hyper-parameters: {_SHOWN}.")
 

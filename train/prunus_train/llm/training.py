@@ -338,7 +338,7 @@ def _say_sizes(model: Any, data: _Data, job: Job, say: Callable[[str], None]) ->
 def _bytes_needed(model: Any) -> int:
     """Return the bytes of two checkpoints with Adam's two moments, and of the product."""
     trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
-    return 2 * 12 * trained + 4 * sum(parameter.numel() for parameter in model.parameters())
+    return int(2 * 12 * trained + 4 * sum(parameter.numel() for parameter in model.parameters()))
 
 
 def write_product(trainer: Any, tokenizer: Any, out: Path, about: Mapping[str, Any]) -> None:
