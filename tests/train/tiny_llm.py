@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,35 @@ TEMPLATE = (
 )
 
 
+@cache
+def tokenizer(template: str = TEMPLATE) -> Any:
+    """Train a tokenizer on the prompts of Prunus, which are short for it, so that training on them is quick."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    prompts = [
+        file.read_text("utf-8") for file in files("prunus.models.prompts").iterdir() if file.name.endswith("txt")
+    ]
+    trainer = trainers.BpeTrainer(
+        vocab_size=1600, special_tokens=["<unk>", "<s>", "</s>"], show_progress=False,
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+    )  # fmt: skip
+    made.train_from_iterator([*prompts * 3, *tiny.corpus()], trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=made, unk_token="<unk>", bos_token="<s>", eos_token="</s>", chat_template=template or None
+    )
+
+
 def base(folder: Path, template: str = TEMPLATE, **changes: Any) -> Path:
     """Write a random Llama of two layers with its tokenizer into a folder."""
     sizes = {"hidden_size": 64, "intermediate_size": 128, "initializer_range": 0.02} | changes
-    return tiny.saved(folder, "llama3", lambda count: tiny.config("llama", count, sizes), template=template)
+    made = tokenizer(template)
+    tiny.model(tiny.config("llama", len(made), sizes), "float32").save_pretrained(folder)
+    made.save_pretrained(folder)
+    return folder
 
 
 def chats(path: Path, count: int = 4, kind: str = "chat") -> Path:
