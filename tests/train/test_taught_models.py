@@ -18,6 +18,7 @@ from prunus.core.settings import Settings
 from prunus.core.sync import run
 from prunus.core.types import Message
 from prunus.engines import Maker
+from prunus.models.llm.transformers import Engine
 
 pytest.importorskip("selectolax")
 from prunus_evals.records import Document, Question
@@ -120,14 +121,13 @@ def test_the_pruner_decides_what_a_prompt_keeps(taught: Path) -> None:
 
 def test_the_extractor_names_the_segment_that_it_was_taught(taught: Path) -> None:
     for question, answer in ASKED.items():
-        options = prunus.Options(extractor="tags", llm=f"transformers:{taught}")
+        options = prunus.Options(extractor="tags", llm=Engine(str(taught)))
         [passage] = prunus.extract(question, PAGE, options=options)
         assert answer in passage.text
 
 
 def test_the_parser_plans_what_it_was_taught(taught: Path) -> None:
-    settings = Settings(llm=f"transformers:{taught}")
-    llm = Maker(settings, prunus.Options()).make("llm")
+    llm = Engine(str(taught))
     for request, queries in PLANNED.items():
         plan = run(lambda request=request: Planner(llm).plan([Message("user", request)], NOW))
         assert (plan.needs_search, [query.text for query in plan.queries]) == (bool(queries), queries)

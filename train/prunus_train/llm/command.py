@@ -108,7 +108,7 @@ def _run(method: Literal["sft", "dpo"], data: Path, chosen: dict[str, Any]) -> N
     except Stopped as stopped:
         _say(str(stopped))
         raise SystemExit(130) from stopped
-    _say(f"wrote {chosen['out']}: {about['steps']} steps, {about['supervised_tokens']} supervised tokens")
+    _say(f"wrote {chosen['out']}: {about['steps']} steps on data with {about['supervised_tokens']} supervised tokens")
 
 
 def _check(recipe: Recipe, chosen: dict[str, Any], launch: str, method: str) -> None:
