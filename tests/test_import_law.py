@@ -163,7 +163,8 @@ def test_rooms_have_a_docstring_and_no_code_of_their_own() -> None:
             assert ast.get_docstring(ast.parse(source)), module
 
 
-GUESTS_SEE = "core pages evidence index answer.rank_pages answer.extract models.boosted engines"
+GUESTS_SEE = """core pages evidence index answer.rank_pages answer.extract answer.plan answer.generate
+    models.boosted models.chat_prompt models.json_reply engines"""
 
 
 @pytest.mark.parametrize("guest", ["evals/prunus_evals", "train/prunus_train"])

@@ -8,9 +8,10 @@ from typing import Any
 import click
 
 from prunus.core.errors import PrunusError
-from prunus_evals import tasks
 from prunus_evals.errors import EvalError
+from prunus_train.data_command import data_group, numbers
 from prunus_train.errors import Stopped, TrainError
+from prunus_train.llm.command import dpo_command, sft_command
 
 
 class _Group(click.Group):
@@ -29,6 +30,8 @@ def main() -> None:
 
     \b
     Examples:
+      prunus train data pruner -o samples.jsonl --budgets 2048,4096
+      prunus train sft samples.jsonl -o model/ --base /models/Llama-3.2-1B-Instruct --preset pruner
       prunus train pack data/ --seeds 1,2
       prunus train pruner data/ -o model/ --preset nano --minutes 10
       prunus train quotes --sets train/ -o weights.json
@@ -58,37 +61,6 @@ _OUT = click.option(
 )
 
 
-def _numbers(text: str, option: str) -> list[int]:
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError as error:
-        raise click.UsageError(f"{option}: {text!r} is no list of numbers; separate them by commas") from error
-
-
-@main.command("labels")
-@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="File for the samples, JSONL.")
-@click.option("--task", default="table_qa,page_qa", show_default=True, help="Tasks, separated by commas.")
-@click.option("--budgets", default="2048,4096,8192", show_default=True, help="Tokens to prune pages to.")
-@click.option("--first-stage", default="hybrid", show_default=True, help="Scorer of the first stage.")
-@click.option("--coarse", default=256, show_default=True, help="Words of a block of the first stage at most.")
-@click.option("--fine", default=128, show_default=True, help="Words of a block of the second stage at most.")
-@click.option("--prompt", default="htmlrag", show_default=True, help="Name of the prompt.")
-def labels_command(out: Path, task: str, budgets: str, first_stage: str, coarse: int, fine: int, prompt: str) -> None:
-    """Write the paper's training samples for the generative pruner: prompt, path, content (HtmlRAG §3.4.2).
-
-    Only the dev half of the data is read. OUT.left_out lists the questions that are left out, with the reason. Run
-    the same command again to resume after a stop.
-
-    Example: prunus train labels -o samples.jsonl --budgets 2048,4096
-    """
-    from prunus_train.data import pruner  # here: the help does not need these modules
-    from prunus_train.data.labels import Recipe
-
-    recipe = Recipe(first_stage, coarse, fine, prompt)
-    made = pruner.make(out, tasks.expand(task), "dev", _numbers(budgets, "--budgets"), recipe, _progress)
-    click.echo(f"{made.samples} samples in {out}, {made.left_out} left out", err=True)
-
-
 @main.command("pack")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option(
@@ -115,7 +87,7 @@ def pack_command(folder: Path, seeds: str, prompt: str, vocabulary: int, small: 
     sizes = SMALL if small else USUAL.up_to(longest)
     chosen = pack.Plan(plan["parts"], plan["passages"], plan["each"], longest, sizes)
     pack.make_all(
-        folder, _numbers(seeds, "--seeds"), chosen, vocabulary, prompt, lambda name, done, total: _progress(done, total)
+        folder, numbers(seeds, "--seeds"), chosen, vocabulary, prompt, lambda name, done, total: _progress(done, total)
     )
 
 
@@ -269,3 +241,8 @@ def reader_command(out: Path, sets: Path, base: Path | None, steps: int, **chose
     except Stopped as stopped:
         say(str(stopped))
         raise SystemExit(130) from stopped
+
+
+main.add_command(data_group)
+main.add_command(sft_command)
+main.add_command(dpo_command)

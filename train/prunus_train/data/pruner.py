@@ -11,19 +11,23 @@ blocks, the blocks that hold the answer, and the completion (path, then content)
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import prunus
 from prunus.core.errors import BadBudget
 from prunus_evals import tasks
-from prunus_evals.records import Question
+from prunus_evals.data import Row, rows
+from prunus_evals.records import Document, Question, one_page
 from prunus_evals.split import Half
 from prunus_train.data import labels
 from prunus_train.data.form import content, form_of
 from prunus_train.data.labels import PUBLISHED, Recipe
+from prunus_train.data.sheet import rows_of, same_settings, write_whole
 from prunus_train.errors import DataBroken
 
 BUDGETS = (2048, 4096, 8192)
@@ -68,8 +72,12 @@ def of_page(
     questions: Sequence[Question], budgets: Sequence[int], recipe: Recipe = PUBLISHED
 ) -> Iterator[Sample | LeftOut]:
     """Yield a sample, or the reason why there is none, for each question about one page and each budget."""
-    documents = prunus.read(prunus.Page(content=questions[0].html, media_type="text/html"))
+    read: tuple[Sequence[Document], prunus.Documents] | None = None
     for question in questions:
+        if read is None or read[0] != question.documents:
+            pages = [prunus.Page(content=one.content, media_type=one.media_type) for one in question.documents]
+            read = (question.documents, prunus.read(pages))
+        documents = read[1]
         seen: set[str] = set()
         for budget in budgets:
             yield _sample(documents, question, budget, recipe, seen)
@@ -124,17 +132,19 @@ def make(
     budgets: Sequence[int] = BUDGETS,
     recipe: Recipe = PUBLISHED,
     progress: Callable[[int, int], None] | None = None,
+    limit: int | None = None,
 ) -> Made:
     """Write the samples of tasks as JSONL, and the questions that are left out beside them (``PATH.left_out``).
 
     Pages are in a fixed order, so that the same call writes the same bytes; after a stop, the same call resumes.
 
+    :param limit: pages of each source at most.
     :raises DataBroken: the file was made with other settings.
     """
     beside = path.with_name(f"{path.name}.left_out")
-    _same_settings(path, {"tasks": list(wanted), "half": half, "budgets": list(budgets), "recipe": asdict(recipe)})
-    done = {row["id"] for part in (path, beside) for row in resume(part)}
-    pages = [page for name in wanted for page in tasks.load(name, half)]
+    same_settings(path, {"tasks": list(wanted), "half": half, "budgets": list(budgets), "recipe": asdict(recipe)})
+    done = {row["id"] for part in (path, beside) for row in rows_of(part)}
+    pages = [page for name in wanted for page in load(name, half, limit)]
     counts = [0, 0]
     with path.open("a", encoding="utf-8") as samples, beside.open("a", encoding="utf-8") as left_out:
         for number, page in enumerate(pages, 1):
@@ -152,30 +162,51 @@ def make(
     return Made(*counts)
 
 
-def _same_settings(path: Path, settings: dict[str, Any]) -> None:
-    """Write the settings beside the samples, or check that they are the same as before.
+def report_of(path: Path, more: Mapping[str, int]) -> dict[str, Any]:
+    """Write ``PATH.report.json``, and return it: the samples, and what is left out by reason.
 
-    :raises DataBroken: the samples were made with other settings.
+    :param more: questions without a page, by reason.
     """
-    beside = path.with_name(f"{path.name}.settings")
-    if not beside.exists():
-        if path.exists():
-            raise DataBroken(f"{path} holds samples of unknown settings; name another file")
-        beside.write_text(json.dumps(settings) + "\n", encoding="utf-8")
-    elif json.loads(beside.read_text(encoding="utf-8")) != settings:
-        raise DataBroken(f"{path} was made with other settings (see {beside.name}); name another file")
+    reasons = Counter(row["reason"] for row in read(path.with_name(f"{path.name}.left_out"))) + Counter(more)
+    budgets = Counter(f"{row['budget']} tokens" for row in read(path))
+    report = {"samples": budgets.total(), "left_out": dict(sorted(reasons.items())), "counts": dict(budgets)}
+    write_whole(path.with_name(f"{path.name}.report.json"), json.dumps(report, indent=1) + "\n")
+    return report
 
 
-def resume(path: Path) -> list[dict[str, Any]]:
-    """Return the rows that a stopped run has written; cut off an incomplete last line."""
-    if not path.exists():
-        return []
-    content = path.read_bytes()
-    whole = content.rfind(b"\n") + 1
-    if whole < len(content):
-        with path.open("r+b") as file:
-            file.truncate(whole)
-    return list(read(path))
+def load(name: str, half: Half, limit: int | None = None) -> list[list[Question]]:
+    """Return the questions of a source by page: a task of the evaluations, ``own:FILE``, or ``sets:FOLDER``.
+
+    :param half: of a task; a file of your own and training sets are taken whole.
+    :param limit: pages at most.
+    """
+    if name.startswith("sets:"):
+        return list(islice(from_sets(Path(name.removeprefix("sets:"))), limit))
+    found = tasks.load(name, "all") if name.startswith("own:") else tasks.load(name, half)
+    return found[:limit]
+
+
+def from_sets(folder: Path) -> Iterator[list[Question]]:
+    """Yield the questions of each page of ``FOLDER/table_qa`` (WikiTableQuestions): whole articles and their tables.
+
+    A question counts whose answer is in its table and in the visible page, and not in the question.
+    """
+    from prunus_evals.tasks.table_qa import nth_table
+
+    asked: dict[str, list[Row]] = {}
+    for row in rows("table_qa/questions", folder):
+        if row["in_gold_table"] and row["in_visible_text"] and not row["answer_in_question"]:
+            asked.setdefault(row["page"], []).append(row)
+    for page in rows("table_qa/pages", folder):
+        documents = one_page(page["html"])
+        found = []
+        for row in asked.get(page["page"], ()):
+            table, answers = nth_table(page["html"], int(row["table_index"])), tuple(row["answers"])
+            found.append(
+                Question(row["id"], "table_qa", page["page"], documents, row["question"], answers, gold_table=table)
+            )
+        if found:
+            yield found
 
 
 def read(path: Path) -> Iterator[dict[str, Any]]:
@@ -184,7 +215,7 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
     :raises DataBroken: there is no such file.
     """
     if not path.is_file():
-        raise DataBroken(f"{path} is not a file of samples; `prunus train labels` writes one")
+        raise DataBroken(f"{path} is not a file of samples; `prunus train data pruner` writes one")
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             yield json.loads(line)

@@ -11,6 +11,7 @@ from typing import Final
 from ...core.errors import BadInput, OutsideFailed
 from ...core.ports import LLM, Tagged
 from ...core.text.numbers import bounded_int, in_ascii
+from ...core.types import Message
 from ...models.json_reply import text_of
 from ...models.prompts.render import Quoted, render
 
@@ -136,7 +137,7 @@ class Engine:
         if not tagged:
             return None
         gate = asyncio.Semaphore(self._at_once)
-        parts = _parts(tagged)
+        parts = parts_of(tagged)
         replies = await asyncio.gather(*(self._read_part(query, part, gate) for part in parts))
         failed = [reply for reply in replies if isinstance(reply, OutsideFailed)]
         if len(failed) == len(parts):
@@ -145,12 +146,7 @@ class Engine:
 
     async def _read_part(self, query: str, part: Sequence[Tagged], gate: asyncio.Semaphore) -> TagReply | OutsideFailed:
         """Return the model's reply about one part, or the error with which it failed."""
-        messages = render(
-            "extract",
-            how=_SUMMARY if self._summaries else "",
-            page=Quoted(_page(part), "a page, in segments"),
-            question=Quoted(query[:_LONGEST_QUESTION], "the question"),
-        )
+        messages = question_about(query, part, self._summaries)
         async with gate:
             try:
                 async with asyncio.timeout(self._seconds):
@@ -166,8 +162,26 @@ class Engine:
         return read
 
 
-def _parts(tagged: Sequence[Tagged]) -> list[list[Tagged]]:
-    """Cut a page into parts of at most ``_PART`` code points."""
+def question_about(query: str, part: Sequence[Tagged], summaries: bool = False) -> list[Message]:
+    """Return the messages that ask which segments of a part of a page bear on a question; training asks the same.
+
+    :param summaries: ask for a summary before each tag (Instruction-A); without, for tags alone (Instruction-B).
+    """
+    return render(
+        "extract",
+        how=_SUMMARY if summaries else "",
+        page=Quoted(_page(part), "a page, in segments"),
+        question=Quoted(query[:_LONGEST_QUESTION], "the question"),
+    )
+
+
+def written_tags(tags: Sequence[int]) -> str:
+    """Return the reply that names some tags, or says that there are none."""
+    return ", ".join(f"<TAG-{tag}>" for tag in tags) or "None"
+
+
+def parts_of(tagged: Sequence[Tagged]) -> list[list[Tagged]]:
+    """Cut a page into parts of at most ``_PART`` code points, one for each call of the model."""
     parts: list[list[Tagged]] = [[]]
     size = 0
     for segment in tagged:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Final, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from ...core.errors import BadInput, OutsideFailed
 from ...core.ports import LLM
@@ -25,6 +26,8 @@ _LONGEST_QUESTION: Final = 8_000
 _LONGEST_REPLY: Final = 20_000
 _LONGEST_QUERY: Final = 500
 _TOKENS: Final = 600
+
+NO_QUERY: Final = "needs_search is true, but queries holds no query of your own: write what to search for"
 
 _COPIED: Final = re.compile(
     r"keywords?|(?:the |last )*question|why, in a few words|text|query|search (?:query|queries|keywords)|string|\W*"
@@ -78,17 +81,7 @@ class Engine:
         :raises BadInput: the conversation holds no turn of a user.
         :raises BadBudget: a limit on tokens or money is reached.
         """
-        turns = [message for message in conversation if message.role != "system" and message.content.strip()]
-        if not any(message.role == "user" for message in turns):
-            raise BadInput("planner: there is no question", subject="conversation")
-        last = max(place for place, message in enumerate(turns) if message.role == "user")
-        messages = render(
-            "plan",
-            now=f"{now:%A, %Y-%m-%d %H:%M}",
-            limit=self._limit,
-            turns=[_quoted_turn(message) for message in turns[max(0, last - _TURNS) : last]],
-            question=Quoted(_middle_out(turns[last].content, _LONGEST_QUESTION), "the question"),
-        )
+        messages = question_about(conversation, now, self._limit)
         try:
             async with asyncio.timeout(self._seconds):
                 plan, fault = await self._ask(messages)
@@ -112,28 +105,64 @@ class Engine:
         for _ in range(2):
             stream = self._llm.stream(messages, max_tokens=_TOKENS, temperature=0.0, schema=schema_of(PlanReply))
             reply, _usage = await text_of(stream, _LONGEST_REPLY)
-            plan_reply, fault = read_json(reply, PlanReply)
-            if plan_reply is not None:
-                plan = self._plan(plan_reply)
-                if plan is not None:
-                    return plan, ""
-                fault = "needs_search is true, but queries holds no query of your own: write what to search for"
+            plan, fault = read_plan(reply, self._limit)
+            if plan is not None:
+                return plan, ""
             messages = repair(messages, reply, fault)
         return None, fault
 
-    def _plan(self, plan_reply: PlanReply) -> Plan | None:
-        """Return a valid reply as a plan; None where it needs a search but has no query of its own."""
-        reason = " ".join(_UNSEEN.sub(" ", plan_reply.reason).split())[:300]
-        reason = "" if _COPIED.fullmatch(reason) else reason
-        if not plan_reply.needs_search:
-            return Plan(False, reason)
-        queries: dict[str, SearchQuery] = {}
-        for query in plan_reply.queries:
-            text = " ".join(_UNSEEN.sub(" ", query.text).split())[:_LONGEST_QUERY]
-            language = query.language if _LANGUAGE.fullmatch(query.language) else ""
-            if not _COPIED.fullmatch(text):
-                queries.setdefault(text.lower(), SearchQuery(text, language, query.time_range))
-        return Plan(True, reason, tuple(queries.values())[: self._limit]) if queries else None
+
+def question_about(conversation: Sequence[Message], now: datetime, limit: int = 4) -> list[Message]:
+    """Return the messages that ask for a plan of the last turn of the user; training asks the same.
+
+    :raises BadInput: the conversation holds no turn of a user.
+    """
+    turns = [message for message in conversation if message.role != "system" and message.content.strip()]
+    if not any(message.role == "user" for message in turns):
+        raise BadInput("planner: there is no question", subject="conversation")
+    last = max(place for place, message in enumerate(turns) if message.role == "user")
+    return render(
+        "plan",
+        now=f"{now:%A, %Y-%m-%d %H:%M}",
+        limit=limit,
+        turns=[_quoted_turn(message) for message in turns[max(0, last - _TURNS) : last]],
+        question=Quoted(_middle_out(turns[last].content, _LONGEST_QUESTION), "the question"),
+    )
+
+
+def read_plan(reply: str, limit: int = 4) -> tuple[Plan | None, str]:
+    """Read a model's reply: (the plan, ''), or (None, the fault in words)."""
+    found, fault = read_json(reply, PlanReply)
+    if found is None:
+        return None, fault
+    plan = _plan(found, limit)
+    return (plan, "") if plan else (None, NO_QUERY)
+
+
+def written_plan(plan: Plan) -> str:
+    """Return the reply that says a plan, as the model is asked to write it."""
+    queries = [_Query(query.text, query.language, query.time_range) for query in plan.queries]  # type: ignore[arg-type]
+    reply = {
+        "needs_search": plan.needs_search,
+        "reason": plan.reason,
+        "queries": [structs.asdict(one) for one in queries],
+    }
+    return json.dumps(reply, ensure_ascii=False)
+
+
+def _plan(plan_reply: PlanReply, limit: int) -> Plan | None:
+    """Return a valid reply as a plan; None where it needs a search but has no query of its own."""
+    reason = " ".join(_UNSEEN.sub(" ", plan_reply.reason).split())[:300]
+    reason = "" if _COPIED.fullmatch(reason) else reason
+    if not plan_reply.needs_search:
+        return Plan(False, reason)
+    queries: dict[str, SearchQuery] = {}
+    for query in plan_reply.queries:
+        text = " ".join(_UNSEEN.sub(" ", query.text).split())[:_LONGEST_QUERY]
+        language = query.language if _LANGUAGE.fullmatch(query.language) else ""
+        if not _COPIED.fullmatch(text):
+            queries.setdefault(text.lower(), SearchQuery(text, language, query.time_range))
+    return Plan(True, reason, tuple(queries.values())[:limit]) if queries else None
 
 
 def _quoted_turn(message: Message) -> Quoted:

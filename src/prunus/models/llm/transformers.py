@@ -24,6 +24,7 @@ from ...core.errors import BadBudget, BadInput, MissingExtra, OutsideFailed, one
 from ...core.events import Event, TokenEvent, UsageEvent
 from ...core.ports import LanguageModel
 from ...core.types import Message, Usage
+from ..chat_prompt import forged_marks, prompt_text
 from ._shared import CallOptions, Stops, check_messages, encodable, with_schema
 
 _LOCK: Final = threading.Lock()
@@ -176,36 +177,11 @@ class Engine(LanguageModel):
         loaded = self._load()
         if call.schema is not None:
             messages = with_schema(messages, call.schema)
-        turns = [{"role": message.role, "content": self._harmless(message.content)} for message in messages]
-        if loaded.tokenizer.chat_template:
-            text, special = self._templated(turns), False
-        else:
-            text, special = "\n\n".join(turn["content"] for turn in turns), True
+        text, special = prompt_text(loaded.tokenizer, loaded.forged, messages)
         ids = loaded.tokenizer(text, add_special_tokens=special, return_tensors="pt")["input_ids"]
         if not ids.shape[1]:
             raise BadInput(f"{self.model}: the prompt has no token", subject=self.model)
         return ids.to(loaded.model.device)
-
-    def _templated(self, turns: list[dict[str, str]]) -> str:
-        """Write a conversation by the model's chat template.
-
-        For a template without a system role, the system message is put before the first user message.
-        """
-        from jinja2.exceptions import TemplateError
-
-        write = self._load().tokenizer.apply_chat_template
-        try:
-            return str(write(turns, tokenize=False, add_generation_prompt=True))
-        except TemplateError:
-            first, *rest = turns
-            if first["role"] != "system" or not rest:
-                raise
-            rest[0] = {"role": rest[0]["role"], "content": f"{first['content']}\n\n{rest[0]['content']}"}
-            return str(write(rest, tokenize=False, add_generation_prompt=True))
-
-    def _harmless(self, text: str) -> str:
-        """Return the text with a space inside each forged special token."""
-        return self._load().forged.sub(lambda mark: f"{mark.group()[0]} {mark.group()[1:]}", encodable(text))
 
     def _load(self) -> _Loaded:
         """Load the model at its first use.
@@ -242,10 +218,7 @@ class Engine(LanguageModel):
         if model.generation_config.pad_token_id is None:
             ends = model.generation_config.eos_token_id
             model.generation_config.pad_token_id = (ends[0] if isinstance(ends, list) else ends) or 0
-        marks = {token.content for token in tokenizer.added_tokens_decoder.values() if token.special}
-        longest_first = sorted((mark for mark in marks if len(mark) > 1), key=len, reverse=True)
-        forged = re.compile("|".join(map(re.escape, longest_first)) if longest_first else r"(?!)")
-        return _Loaded(model, tokenizer, forged)
+        return _Loaded(model, tokenizer, forged_marks(tokenizer))
 
     def _files(self, torch: Any, transformers: Any) -> tuple[Any, Any]:
         """Read (model, tokenizer) from the folder."""

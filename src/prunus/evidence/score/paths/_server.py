@@ -24,9 +24,10 @@ from ....core.errors import BadInput, MissingExtra, OutsideFailed, OverWindow
 from ....core.ports import Branches, Door, TokenTree
 from ....core.text.numbers import bounded_float, bounded_int
 from ....core.types import Message
+from ....models.chat_prompt import forged_marks
 from ....models.model_folder import hub_folder
 from ....web.json_client import WRONG_SHAPE, Refused, Service, endpoint, error_text
-from .transformers.loaded import Loaded, forged_marks
+from .transformers.loaded import Loaded
 
 _LAST_TOKEN: Final = 2**31
 _DEFAULTS: Final[dict[str, Any]] = {

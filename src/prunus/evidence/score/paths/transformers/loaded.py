@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from .....core.errors import BadInput, MissingExtra
 from .....core.types import Message
+from .....models.chat_prompt import forged_marks, without_marks
 from .....models.model_folder import WEIGHTS, hub_folder
 
 _UNLIMITED: Final = 10_000_000
@@ -49,8 +50,7 @@ class Loaded:
 
     def harmless(self, text: str) -> str:
         """Return the text with a space inside each forged special token, and without lone surrogates."""
-        text = text.encode("utf-8", "replace").decode("utf-8")
-        return self.forged.sub(lambda mark: f"{mark.group()[0]} {mark.group()[1:]}", text)
+        return without_marks(text, self.forged)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the tokens of each text alone, without special tokens."""
@@ -111,13 +111,6 @@ def load(model: str, device: str, dtype: str) -> Loaded:
         reason = " ".join(str(error).split())[:200]
         raise BadInput(f"generative:{model}: cannot be loaded ({reason})", subject=model) from error
     return Loaded(network, tokenizer, forged_marks(tokenizer), Path(model).name)
-
-
-def forged_marks(tokenizer: Any) -> re.Pattern[str]:
-    """Return a pattern of all texts that a tokenizer would read as a special token."""
-    marks = {token.content for token in tokenizer.added_tokens_decoder.values() if token.special}
-    longest_first = sorted((mark for mark in marks if len(mark) > 1), key=len, reverse=True)
-    return re.compile("|".join(map(re.escape, longest_first)) if longest_first else r"(?!)")
 
 
 def _read(transformers: Any, folder: Path, dtype: Any) -> tuple[Any, Any]:

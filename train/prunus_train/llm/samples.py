@@ -1,0 +1,253 @@
+"""Samples of language models: reading them from JSON lines, and their tokens.
+
+A sample is a conversation and the reply that is taught. The tokens of the conversation are those that inference would
+send: of a pruner by :class:`prunus.evidence.score.paths.transformers.loaded.Loaded`, else by
+:mod:`prunus.models.chat_prompt`. Only the tokens of the reply, and the mark that ends it, count in the loss.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from prunus.core.types import Message
+from prunus.evidence.score.paths.transformers.loaded import Loaded
+from prunus.models.chat_prompt import forged_marks, prompt_text, without_marks
+from prunus_train.errors import DataBroken
+
+T = TypeVar("T")
+ROLES = ("system", "user", "assistant")
+KINDS = ("chat", "pruner", "parser", "extractor")
+_MARK = "REPLY-STANDS-HERE"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A conversation and its reply.
+
+    :param kind: one of :data:`KINDS`; it decides how the prompt is written and what is measured in training.
+    :param target: the reply in pieces that are tokenized apart: of a pruner the path and the content, else one.
+    :param paths, gold: of a pruner the paths of all blocks, and the indexes of the right ones.
+    """
+
+    id: str
+    kind: str
+    messages: tuple[Message, ...]
+    target: tuple[str, ...]
+    paths: tuple[str, ...] = ()
+    gold: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """A conversation with a better and a worse reply."""
+
+    id: str
+    messages: tuple[Message, ...]
+    chosen: str
+    rejected: str
+
+
+@dataclass(slots=True)
+class Encoded:
+    """Tokens, ready for a trainer.
+
+    :param rows: for SFT ``input_ids`` and ``labels`` (-100: does not count), for DPO ``prompt_ids``, ``chosen_ids`` and
+        ``rejected_ids``.
+    :param supervised: tokens that count in the loss, over all rows.
+    :param long: ids of the samples that are over the window and left out.
+    """
+
+    rows: list[dict[str, list[int]]] = field(default_factory=list)
+    supervised: int = 0
+    long: list[str] = field(default_factory=list)
+
+
+def read_samples(path: Path) -> list[Sample]:
+    """Return the samples of a file.
+
+    :raises DataBroken: the file is missing or empty, or a line is no sample; the message names the line.
+    """
+    return _read(path, _sample)
+
+
+def read_preferences(path: Path) -> list[Preference]:
+    """Return the preferences of a file.
+
+    :raises DataBroken: the file is missing or empty, or a line is no preference; the message names the line.
+    """
+    return _read(path, _preference)
+
+
+def digest_of(path: Path) -> str:
+    """Return the sha256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _read(path: Path, make: Callable[[Mapping[str, Any]], T]) -> list[T]:
+    try:
+        found = [_one(line, f"{path}, line {number}", make) for number, line in _lines(path)]
+    except OSError as error:
+        raise DataBroken(f"{path} cannot be read: {error.strerror}") from error
+    if not found:
+        raise DataBroken(f"{path} holds no sample; `prunus train data` writes them")
+    return found
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if line.strip():
+                yield number, line
+
+
+def _one(line: bytes, place: str, make: Callable[[Mapping[str, Any]], T]) -> T:
+    try:
+        row = json.loads(line)
+        if not isinstance(row, dict):
+            raise ValueError("a sample is a JSON object")
+        return make(row)
+    except KeyError as error:
+        raise DataBroken(f"{place}: the field {error} is missing") from error
+    except (ValueError, TypeError, RecursionError) as error:  # bytes that are not UTF-8 are a ValueError, too
+        raise DataBroken(f"{place}: {' '.join(str(error).split())[:200]}") from error
+
+
+def _sample(row: Mapping[str, Any]) -> Sample:
+    if "page_part" in row:  # of a pruner: the prompt is stored in two parts, see `prunus_train.data.pruner`
+        paths = tuple(_text(path, "paths") for path in row["paths"])
+        target, gold = row["target"], tuple(row["gold"])
+        if not isinstance(target, int) or any(not 0 <= index < len(paths) for index in (target, *gold)):
+            raise ValueError("'target' and 'gold' are indexes of 'paths'")
+        prompt = Message("user", _text(row["page_part"], "page_part") + _text(row["question_part"], "question_part"))
+        return Sample(row["id"], "pruner", (prompt,), (paths[target], _text(row["content"], "content")), paths, gold)
+    kind = row.get("kind", "chat")
+    if kind not in KINDS:
+        raise ValueError(f"'kind' is one of {', '.join(KINDS)}")
+    target = _text(row["target"], "target")
+    if not target.strip():
+        raise ValueError("'target' is empty")
+    return Sample(str(row["id"]), kind, _messages(row), (target,))
+
+
+def _preference(row: Mapping[str, Any]) -> Preference:
+    chosen, rejected = _text(row["chosen"], "chosen"), _text(row["rejected"], "rejected")
+    if not chosen.strip() or not rejected.strip():
+        raise ValueError("'chosen' and 'rejected' are not empty")
+    if chosen == rejected:
+        raise ValueError("'chosen' and 'rejected' are equal")
+    return Preference(str(row["id"]), _messages(row), chosen, rejected)
+
+
+def _messages(row: Mapping[str, Any]) -> tuple[Message, ...]:
+    found = tuple(Message(turn["role"], _text(turn["content"], "content")) for turn in row["messages"])
+    if not found or any(message.role not in ROLES for message in found) or found[-1].role == "assistant":
+        raise ValueError("'messages' are turns of system, user and assistant, and the last is of the user")
+    return found
+
+
+def _text(value: Any, name: str) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{name!r} is a text")
+    return value
+
+
+def as_row(sample: Sample) -> dict[str, Any]:
+    """Return a sample of a conversation as a line of JSON holds it."""
+    turns = [{"role": message.role, "content": message.content} for message in sample.messages]
+    return {"id": sample.id, "kind": sample.kind, "messages": turns, "target": sample.target[0]}
+
+
+class Encoder:
+    """Writes samples as tokens of a model.
+
+    :param tokenizer: of ``transformers``.
+    :param name: of the model, for errors.
+    :raises DataBroken: the tokenizer has no token for the end of a text, or its chat template fails.
+    """
+
+    def __init__(self, tokenizer: Any, name: str = "the model") -> None:
+        if tokenizer.eos_token_id is None:
+            raise DataBroken(f"{name}: the tokenizer has no token for the end of a text, so that no reply would end")
+        self.tokenizer = tokenizer
+        self.name = name
+        self._forged = forged_marks(tokenizer)
+        self._paths = Loaded(None, tokenizer, self._forged, name)
+        self.end = self._end()
+
+    def prompt(self, messages: Sequence[Message], kind: str = "chat") -> list[int]:
+        """Return the tokens of a conversation up to the reply, as inference writes them."""
+        if kind == "pruner":
+            return self._paths.prompt(messages)
+        text, special = prompt_text(self.tokenizer, self._forged, messages)
+        ids = list(self.tokenizer(text, add_special_tokens=special, verbose=False)["input_ids"])
+        return ids[:-1] if special and ids and ids[-1] == self.tokenizer.eos_token_id else ids
+
+    def reply(self, pieces: Sequence[str]) -> list[int]:
+        """Return the tokens of a reply, each piece apart, with the mark that ends it."""
+        return [token for ids in self._paths.encode([piece for piece in pieces if piece]) for token in ids] + self.end
+
+    def supervised(self, samples: Sequence[Sample], window: int) -> Encoded:
+        """Return the tokens of samples for supervised training.
+
+        :raises DataBroken: every sample is over the window.
+        """
+        found = Encoded()
+        for sample in samples:
+            prompt, reply = self.prompt(sample.messages, sample.kind), self.reply(sample.target)
+            if len(prompt) + len(reply) > window:
+                found.long.append(sample.id)
+                continue
+            found.rows.append({"input_ids": prompt + reply, "labels": [-100] * len(prompt) + reply})
+            found.supervised += len(reply)
+        return self._checked(found, window)
+
+    def preferred(self, pairs: Sequence[Preference], window: int) -> Encoded:
+        """Return the tokens of preferences for DPO.
+
+        :raises DataBroken: every pair is over the window.
+        """
+        found = Encoded()
+        for pair in pairs:
+            prompt, chosen, rejected = (
+                self.prompt(pair.messages),
+                self.reply([pair.chosen]),
+                self.reply([pair.rejected]),
+            )
+            if len(prompt) + max(len(chosen), len(rejected)) > window:
+                found.long.append(pair.id)
+                continue
+            found.rows.append({"prompt_ids": prompt, "chosen_ids": chosen, "rejected_ids": rejected})
+            found.supervised += len(chosen) + len(rejected)
+        return self._checked(found, window)
+
+    def _checked(self, found: Encoded, window: int) -> Encoded:
+        if not found.rows:
+            raise DataBroken(f"all {len(found.long)} samples are over the window of {window} tokens; raise --window")
+        return found
+
+    def _end(self) -> list[int]:
+        """Return the tokens that end a reply: what the chat template writes behind one, up to the end of the text."""
+        ending = str(self.tokenizer.eos_token)
+        if self.tokenizer.chat_template:
+            turns = [{"role": "user", "content": "Q"}, {"role": "assistant", "content": _MARK}]
+            try:
+                text = str(self.tokenizer.apply_chat_template(turns, tokenize=False))
+            except Exception as error:  # a template is a program of the model, and may raise anything
+                reason = " ".join(str(error).split())[:160]
+                raise DataBroken(
+                    f"{self.name}: the chat template fails ({reason}); name another: --template"
+                ) from error
+            behind = text.rpartition(_MARK)[2]
+            if ending in behind:
+                ending = behind[: behind.index(ending) + len(ending)]
+        return list(self.tokenizer(ending, add_special_tokens=False)["input_ids"])
+
+    def harmless(self, text: str) -> str:
+        """Return a text without marks that the tokenizer would read as special tokens."""
+        return without_marks(text, self._forged)
