@@ -100,7 +100,7 @@ def test_both_budgets_hold_and_places_are_true(made: Made, budget: int, times: i
         )
     except BadBudget:
         return
-    count = make_engine("tokenizer", "llama2").count([context.output])[0]
+    count = make_engine("tokenizer", "smollm2").count([context.output])[0]
     assert context.tokens == count <= budget
     assert context.trace[0].detail["tokens"] <= budget * times
     trees = {tree.document: tree for tree in documents.trees}
