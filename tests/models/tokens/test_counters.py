@@ -76,4 +76,4 @@ def test_approx_says_by_its_name_that_it_does_not_count_exactly() -> None:
     approx, exact = make_engine("tokenizer", "approx"), make_engine("tokenizer", "smollm2")
     assert approx.name == "approx"
     text = "The harbour master records the height of the tide at noon, every day of the year. " * 40
-    assert approx.count([text])[0] == pytest.approx(exact.count([text])[0], rel=0.25)
+    assert approx.count([text])[0] == pytest.approx(exact.count([text])[0], rel=0.3)

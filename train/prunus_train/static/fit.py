@@ -110,7 +110,7 @@ def fit(
             rate = plan.rate * max(1.0 - rows.steps / max(steps, 1), 0.05)
             if with_questions:
                 beside = drawn.choice(len(taught.ids), min(plan.batch, len(taught.ids)), replace=False)
-                batch = _Batch.of_questions(mixed, chosen, [taught.ids[at] for at in beside], drawn)
+                batch = _Batch.of_questions(mixed, [int(at) for at in chosen], [taught.ids[at] for at in beside], drawn)
                 told = taught.targets[beside]
             else:
                 batch, told = _Batch.of_texts([taught.ids[at] for at in chosen]), taught.targets[chosen]
@@ -133,9 +133,9 @@ class _Batch:
         return cls(ids, 0, 0)
 
     @classmethod
-    def of_questions(cls, asked: Asked, chosen: NDArray[np.int64], texts: Ids, drawn: np.random.Generator) -> _Batch:
+    def of_questions(cls, asked: Asked, chosen: Sequence[int], texts: Ids, drawn: np.random.Generator) -> _Batch:
         """Take one more unit of each document that has one, so that a question is told from its own page's units."""
-        others = [asked.beside[at][drawn.integers(len(asked.beside[at]))] for at in chosen if len(asked.beside[at])]
+        others = [asked.beside[at][int(drawn.integers(len(asked.beside[at])))] for at in chosen if asked.beside[at]]
         ids = [*(asked.questions[at] for at in chosen), *(asked.golds[at] for at in chosen), *others, *texts]
         return cls(ids, len(chosen), len(others))
 

@@ -1,8 +1,8 @@
 """``smollm2`` (default): counts tokens as the SmolLM2 models do; special tokens are plain text.
 
-The vocabulary is that of SmolLM2 (Apache-2.0, _smollm2/NOTICE.txt): 49,152 tokens of bytes, and each digit is one. A text is
-cut into words, numbers, marks and spaces before pieces are joined, so that the count of a text is the sum of the counts
-of its parts. Parts return all the time, and each is counted once.
+The vocabulary is that of SmolLM2 (Apache-2.0, _smollm2/NOTICE.txt): 49,152 tokens of bytes; each digit is one. A text
+is cut into words, digits, marks and spaces before pieces are joined, so that its count is the sum of the counts of its
+parts. Parts return all the time, and each is counted once.
 """
 
 from __future__ import annotations
