@@ -163,7 +163,7 @@ def test_rooms_have_a_docstring_and_no_code_of_their_own() -> None:
             assert ast.get_docstring(ast.parse(source)), module
 
 
-GUESTS_SEE = "core pages evidence index answer.rank_pages answer.extract engines"
+GUESTS_SEE = "core pages evidence index answer.rank_pages answer.extract models.static_vectors engines"
 
 
 @pytest.mark.parametrize("guest", ["evals/prunus_evals", "train/prunus_train"])

@@ -192,6 +192,6 @@ def test_pruning_needs_neither_weights_nor_tokenizer_where_others_are_chosen(mon
         raise AssertionError(f"{parts} was read")
 
     monkeypatch.setattr("prunus.models.embed.static.static_model", missing)
-    monkeypatch.setattr("prunus.models.tokens.smollm2._load", missing)
+    monkeypatch.setattr("prunus.models.smollm2.tokenizer._load", missing)
     options = prunus.Options(scorer="bm25", tokenizer="approx")
     assert prunus.prune(Path("examples/site/faq.html"), "What does residual mean?", 200, options=options).kept

@@ -218,4 +218,4 @@ def static_command(out: Path, sets: Path, seed: int, part: float, pieces: int, a
     if as_json:
         click.echo(json_line(found))
     else:
-        click.echo(f"{out}: rank of the gold units of questions held back {found['held_int8']:.3f}", err=True)
+        click.echo(f"{out}: rank of the gold units of questions held back {found['held']:.3f}", err=True)

@@ -14,14 +14,14 @@ from safetensors.numpy import load_file
 
 from prunus.core.registry import make_engine
 from prunus.models.embed import static
-from prunus.models.embed._static.pieces import marked, words
 from prunus.models.encoding import packed_tokenizer
+from prunus.models.static_vectors.pieces import marked, words
 
 STATIC = make_engine("embedder", "static")
 ODD = ["", " ", "\n", "\x00", "\ud800", "\U0001f600", "a\u0301", "ﷺ", "\u202eabc", "\ufffd", "x" * 50_000, "水" * 1000]
 
 
-FOLDER = Path(static.__file__).with_name("_static")
+FOLDER = Path(static.__file__).parents[1] / "static_vectors"
 
 
 @pytest.fixture(scope="module")

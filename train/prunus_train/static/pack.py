@@ -32,3 +32,8 @@ def write_vectors(table: NDArray[np.float32], folder: Path) -> None:
 def write_vocabulary(tokenizer: Tokenizer, folder: Path) -> None:
     """Write a tokenizer into a folder; equal tokenizers give equal files."""
     write_bytes(folder / VOCABULARY, gzip.compress(tokenizer.to_str().encode("utf-8"), 9, mtime=0))
+
+
+def read_vocabulary(folder: Path) -> Tokenizer:
+    """Return the tokenizer of a folder."""
+    return Tokenizer.from_str(gzip.decompress((folder / VOCABULARY).read_bytes()).decode("utf-8"))

@@ -20,6 +20,8 @@ def centred(vectors: Vectors, groups: NDArray[np.int64]) -> Vectors:
     :param groups: number of each text's group (its language and kind), int64 [texts].
     """
     found = vectors.copy()
+    if not len(found):
+        return found
     overall = vectors.mean(0)
     for group in np.unique(groups):
         members = groups == group

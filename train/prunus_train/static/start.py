@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from prunus.core.ports import Embedder
-from prunus.models.embed._static.pieces import START
+from prunus.models.static_vectors.pieces import START
 from prunus_train.static.space import Space, centred
 from prunus_train.static.teachers import embedded
 

@@ -19,7 +19,7 @@ import numpy as np
 from tokenizers import Tokenizer, models
 
 from prunus.core.errors import MissingExtra
-from prunus.models.embed._static.pieces import START, Pieces, marked, words
+from prunus.models.static_vectors.pieces import START, Pieces, marked, words
 from prunus_train.errors import DataBroken
 
 SIZE: Final = 64_000

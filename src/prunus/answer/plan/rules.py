@@ -17,7 +17,7 @@ from ...core.text.numbers import bounded_int
 from ...core.text.words import UNSPACED, guess_language, sentences
 from ...core.types import Message, Plan, SearchQuery
 from ...models.encoding import encode
-from ...models.tokens.smollm2 import smollm2_tokenizer
+from ...models.smollm2.tokenizer import smollm2_tokenizer
 
 _LONGEST: Final = 4_000
 """Code points of a message that are read: its two ends, where a question usually is."""

@@ -1,7 +1,7 @@
 """``static`` (default): the average of 256-dimensional vectors of pieces of words, in many languages.
 
-The vectors and their vocabulary ship with Prunus under its own licence (_static/NOTICE.txt, docs/models/static.md): no
-download, no network, no torch. ``prunus train static`` makes them.
+The vectors and their vocabulary ship with Prunus under its own licence (models/static_vectors/NOTICE.txt,
+docs/models/static.md): no download, no network, no torch. ``prunus train static`` makes such vectors.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..encoding import packed_tokenizer
-from ._static.pieces import Pieces
+from ..static_vectors.pieces import Pieces
 
 _LOCK = threading.Lock()
 _LONGEST: Final = 20_000
@@ -50,7 +50,7 @@ class Table:
 def _load() -> tuple[Table, Pieces]:
     from safetensors.numpy import load_file
 
-    folder = Path(__file__).with_name("_static")
+    folder = Path(__file__).parents[1] / "static_vectors"
     stored = load_file(str(folder / "vectors.safetensors"))
     table = Table(stored["vectors"], stored["scales"].astype(np.float32))
     return table, Pieces(packed_tokenizer(folder / "tokenizer.json.gz"))

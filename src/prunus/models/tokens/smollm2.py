@@ -1,8 +1,8 @@
 """``smollm2`` (default): counts tokens as the SmolLM2 models do; special tokens are plain text.
 
-The vocabulary is that of SmolLM2 (Apache-2.0, _smollm2/NOTICE.txt): 49,152 tokens of bytes; each digit is one. A text
-is cut into words, digits, marks and spaces before pieces are joined, so that its count is the sum of the counts of its
-parts. Parts return all the time, and each is counted once.
+The vocabulary is that of SmolLM2 (Apache-2.0, models/smollm2/NOTICE.txt): 49,152 tokens of bytes; each digit is one. A
+text is cut into words, digits, marks and spaces before pieces are joined, so that its count is the sum of the counts of
+its parts. Parts return all the time, and each is counted once.
 """
 
 from __future__ import annotations
@@ -11,16 +11,13 @@ import re
 import threading
 from collections.abc import Sequence
 from functools import lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..encoding import encode, packed_tokenizer
-
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
+from ..encoding import encode
+from ..smollm2.tokenizer import smollm2_tokenizer
 
 _LOCK = threading.Lock()
 _NUMBERS: Final = (
@@ -52,7 +49,7 @@ class _Counted:
     """The tokenizer, and the counts of the parts that were met."""
 
     def __init__(self) -> None:
-        self.tokenizer = packed_tokenizer(Path(__file__).with_name("_smollm2") / "tokenizer.json.gz")
+        self.tokenizer = smollm2_tokenizer()
         self.known: dict[str, int] = {}
 
     def table(self, parts: Sequence[Sequence[str]]) -> dict[str, int]:
@@ -69,12 +66,6 @@ class _Counted:
 @lru_cache(maxsize=1)
 def _load() -> _Counted:
     return _Counted()
-
-
-def smollm2_tokenizer() -> Tokenizer:
-    """Return the tokenizer of SmolLM2, loaded once for the process and shared (it is thread-safe)."""
-    with _LOCK:
-        return _load().tokenizer
 
 
 class Engine:

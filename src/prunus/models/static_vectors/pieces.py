@@ -11,8 +11,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from ....core.text.words import SYLLABIC, UNSPACED
-from ...encoding import encode
+from ...core.text.words import SYLLABIC, UNSPACED
+from ..encoding import encode
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
