@@ -79,7 +79,7 @@ def test_vectors_that_are_gathered_in_parts_are_the_same(monkeypatch: pytest.Mon
     whole = engine.embed(texts)
     monkeypatch.setattr(static, "_TOKENS", tokens)
     assert np.array_equal(engine.embed(texts), whole)
-    assert engine.pool([]).shape == (0, 256)
+    assert static.pooled(static.static_model()[0], []).shape == (0, 256)
 
 
 def test_measuring_the_cells_of_one_wide_row_ends_after_a_fixed_amount_of_work(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -188,7 +188,7 @@ def test_over_the_window_the_first_stage_chooses_what_is_read_and_says_so(docume
 
 
 def test_the_budget_is_filled_although_the_window_is_small(documents: Documents) -> None:
-    context = two(Letters(window=3), documents, 600, coarse_budget=2000, coarse_words=40, max_words=12)
+    context = two(Letters(window=4), documents, 600, coarse_budget=2000, coarse_words=40, max_words=12)
     assert context.tokens > 400
     assert any(block.kept and block.stage == 1 for block in context.blocks)
 

@@ -79,7 +79,7 @@ class Plan:
     :param taught: rounds over the taught texts alone.
     :param asked: rounds over the questions, each with as many taught texts beside them.
     :param weight: weight of the teachers' vectors in the second part.
-    :param spans: spans of passages that serve as questions in a round; they make unrelated texts alike, so there are none.
+    :param spans: spans of passages that serve as questions in a round; they make unrelated texts alike.
     """
 
     taught: int = 3
