@@ -164,7 +164,7 @@ def test_rooms_have_a_docstring_and_no_code_of_their_own() -> None:
 
 
 GUESTS_SEE = """core pages evidence index answer.rank_pages answer.extract answer.plan answer.generate
-    models.boosted models.chat_prompt models.json_reply engines"""
+    models.boosted models.chat_prompt models.json_reply models.static_vectors engines"""
 
 
 @pytest.mark.parametrize("guest", ["evals/prunus_evals", "train/prunus_train"])

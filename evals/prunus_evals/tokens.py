@@ -11,6 +11,9 @@ from tokenizers import Tokenizer
 
 from prunus_evals.errors import DataMissing
 
+NAME = "llama2"
+"""The same counter as an engine: Prunus must fill the budgets of the evaluation by the tokens they are counted in."""
+
 # Characters per token of the first window in `head`. A token of prose or markup has about four characters; a longer
 # window is tried only where this one holds too few tokens.
 WINDOW = 8
@@ -68,6 +71,6 @@ def llama2() -> TokenizerCounter:
     """
     spec = importlib.util.find_spec("wordllama")
     if spec is None or not spec.submodule_search_locations:
-        raise DataMissing("the Llama-2 tokenizer is missing: pip install wordllama")
+        raise DataMissing("the Llama-2 tokenizer is missing: pip install 'prunus[evals]'")
     folder = Path(next(iter(spec.submodule_search_locations)))
     return TokenizerCounter(folder / "tokenizers" / "l2_supercat_tokenizer_config.json")

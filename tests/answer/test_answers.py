@@ -18,7 +18,7 @@ from prunus.answer.trace import Trace, as_record, spans
 from prunus.core.errors import BadBudget, BadInput, NothingFound
 from prunus.core.options import Limits, Options, WebOptions
 from prunus.core.types import Message
-from prunus.models.tokens.llama2 import Engine as Llama2
+from prunus.models.tokens.smollm2 import Engine as Counter
 
 QUESTION = "When did the Orrel bridge open?"
 FILLER = "".join(
@@ -91,11 +91,11 @@ def test_naive_and_clean_stop_at_the_window(web: World) -> None:
         model = Model(good, window=6_000)
         ask(QUESTION, model, Options(mode=mode))  # type: ignore[arg-type]
         [prompt] = prompts(model, "answer")
-        assert int(Llama2().count([prompt])[0]) < 6_000
+        assert int(Counter().count([prompt])[0]) < 6_000
 
 
 def test_chunks_overlap_and_leave_nothing_out() -> None:
-    counter = Llama2()
+    counter = Counter()
     text = " ".join(f"Sentence {number} speaks of the weather." for number in range(400))
     slices = chunks_of(text, counter)
     assert slices[0][0] == 0 and slices[-1][1] == len(text)
@@ -107,7 +107,7 @@ def test_chunks_overlap_and_leave_nothing_out() -> None:
 
 
 def test_a_text_is_cut_to_its_tokens() -> None:
-    counter = Llama2()
+    counter = Counter()
     text = "The bridge opened in 1932. " * 50
     for budget in (0, 1, 7, 100, 10_000):
         found = cut_to(text, budget, counter)

@@ -52,7 +52,7 @@ def test_a_context_tells_what_became_of_every_block() -> None:
     assert [block.index for block in context.blocks] == list(range(len(context.blocks)))
     assert {block.role for block in context.blocks} <= {"scored", "header", "cut"}
     assert context.engines == {
-        "tokenizer": "llama2",
+        "tokenizer": "smollm2",
         "scorer": "hybrid",
         "embedder": "static",
         "extractor": "sentences",

@@ -66,8 +66,8 @@ def test_importing_loads_nothing_heavy() -> None:
 
 
 def test_importing_reads_no_model() -> None:
-    code = "import prunus; from prunus.models.embed import static; from prunus.models import wordllama"
-    code += "; print(wordllama._load.cache_info().currsize + static._load.cache_info().currsize)"
+    code = "import prunus; from prunus.models.embed import static; from prunus.models.tokens import smollm2"
+    code += "; print(smollm2._load.cache_info().currsize + static._load.cache_info().currsize)"
     assert in_a_fresh_process(code).strip() == "0"
 
 

@@ -16,7 +16,7 @@ def test_doctor_says_what_works(cli: Cli) -> None:
     result = cli("doctor")
     assert (result.exit_code, result.stderr) == (0, "")
     assert "The settings in force work." in result.stdout
-    assert "Llama 2 Community License" in result.stdout
+    assert "multilingual-e5-small (MIT)" in result.stdout
     assert cli("doctor", "--quiet").stdout.count("\n") < 5
 
 
@@ -24,12 +24,13 @@ def test_doctor_tries_every_engine(cli: Cli) -> None:
     [found] = lines_of(cli("doctor", "--json"))
     engines = {(engine["kind"], engine["name"]): engine for engine in found["engines"]}
     assert found["works"] and found["home"]["writable"] and not found["file"]["found"]
-    for kind, name in (("scorer", "hybrid"), ("embedder", "static"), ("tokenizer", "llama2")):
+    for kind, name in (("scorer", "hybrid"), ("embedder", "static"), ("tokenizer", "smollm2")):
         assert engines[kind, name]["state"] == "works" and engines[kind, name]["in_force"]
     assert engines["tokenizer", "hf"]["state"] == "needs"
     assert not [engine for engine in found["engines"] if engine["state"] == "fails"]
     assert found["licences"]["prunus"] == "Apache-2.0"
-    assert "MIT" in found["licences"]["weights"]["states"]
+    assert found["licences"]["shipped"]["states"] == "Apache-2.0"
+    assert "Llama 2 Community License" in found["licences"]["wordllama"]["caveat"]
     assert "MIT" in found["licences"]["multilingual"]["caveat"]
 
 

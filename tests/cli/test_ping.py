@@ -53,7 +53,7 @@ def raising(error: Exception) -> Callable[[], Any]:
 @pytest.mark.parametrize(
     ("kind", "make", "said"),
     [
-        ("tokenizer", lambda: make_engine("tokenizer", "llama2"), "tokens for five words"),
+        ("tokenizer", lambda: make_engine("tokenizer", "smollm2"), "tokens for five words"),
         ("embedder", lambda: make_engine("embedder", "static"), "256 dimensions"),
         ("reranker", lambda: Reranker(np.array([2.5, -1.0])), "2.500 for a text that answers"),
         ("llm", lambda: Engine("OK", window=512), "7 tokens, window of 512 tokens"),

@@ -181,9 +181,8 @@ def test_what_the_readme_says_of_the_licences_is_what_the_doctor_says() -> None:
     from prunus.cli.commands import doctor
 
     said = " ".join(README.read_text("utf-8").split())
-    assert doctor.WEIGHTS in said
-    for words in ("Llama 2 70B and Phi-3 medium", "Llama 2 Community License", "read both"):
-        assert words in doctor.CAVEAT
+    for words in ("all-MiniLM-L6-v2 (Apache-2.0)", "multilingual-e5-small (MIT)", "SmolLM2 (Apache-2.0)"):
+        assert words in doctor.SHIPPED
         assert words in said
 
 
@@ -192,8 +191,7 @@ def test_pruning_needs_neither_weights_nor_tokenizer_where_others_are_chosen(mon
     def missing(*parts: str) -> Path:
         raise AssertionError(f"{parts} was read")
 
-    monkeypatch.setattr("prunus.models.embed.static.wheel_file", missing)
-    monkeypatch.setattr("prunus.models.embed.static.llama2_tokenizer", missing)
-    monkeypatch.setattr("prunus.models.tokens.llama2.llama2_tokenizer", missing)
+    monkeypatch.setattr("prunus.models.embed.static.static_model", missing)
+    monkeypatch.setattr("prunus.models.smollm2.tokenizer._load", missing)
     options = prunus.Options(scorer="bm25", tokenizer="approx")
     assert prunus.prune(Path("examples/site/faq.html"), "What does residual mean?", 200, options=options).kept

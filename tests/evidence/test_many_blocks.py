@@ -14,7 +14,7 @@ from prunus.core.registry import make_engine
 from prunus.evidence import greedy
 from prunus.evidence.blocks import cut
 from prunus.evidence.score import embedding
-from prunus.models import wordllama as embedded
+from prunus.models import encoding as embedded
 from prunus.models.embed import static
 from prunus.pages.clean import walk as clean_module
 from prunus.pages.clean.walk import clean_tree
@@ -39,7 +39,7 @@ def test_similarities_without_kept_vectors_are_the_same(monkeypatch: pytest.Monk
 
 def test_encoding_in_batches_gives_every_text_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["the ferry", "", "leaves at noon " * 40, "\ud800", "水位"] * 7
-    counter = make_engine("tokenizer", "llama2")
+    counter = make_engine("tokenizer", "smollm2")
     counts, vectors = counter.count(texts), make_engine("embedder", "static").embed(texts)
     for letters, size in ((1, 4096), (200_000, 3), (90, 2)):
         monkeypatch.setattr(embedded, "_BATCH_LETTERS", letters)
@@ -79,7 +79,7 @@ def test_vectors_that_are_gathered_in_parts_are_the_same(monkeypatch: pytest.Mon
     whole = engine.embed(texts)
     monkeypatch.setattr(static, "_TOKENS", tokens)
     assert np.array_equal(engine.embed(texts), whole)
-    assert engine.pool([]).shape == (0, 256)
+    assert static.pooled(static.static_model()[0], []).shape == (0, 256)
 
 
 def test_measuring_the_cells_of_one_wide_row_ends_after_a_fixed_amount_of_work(monkeypatch: pytest.MonkeyPatch) -> None:

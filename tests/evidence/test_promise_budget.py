@@ -20,7 +20,7 @@ from prunus.evidence.render import Rendering, render_blocks
 from prunus.pages.clean.walk import clean_tree
 from prunus.pages.write.style import CLEAN, LEAN, Style
 
-COUNTERS = {name: make_engine("tokenizer", name) for name in ("llama2", "approx")}
+COUNTERS = {name: make_engine("tokenizer", name) for name in ("smollm2", "approx")}
 RENDERINGS = (
     Rendering(),
     Rendering("html", CLEAN),

@@ -16,7 +16,7 @@ from prunus.core.registry import make_engine
 from prunus.core.types import Format
 from prunus.pages.write.kept import MARK
 
-COUNTER = make_engine("tokenizer", "llama2")
+COUNTER = make_engine("tokenizer", "smollm2")
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ def test_both_budgets_hold_and_places_are_true(made: Made, budget: int, times: i
         )
     except BadBudget:
         return
-    count = make_engine("tokenizer", "llama2").count([context.output])[0]
+    count = make_engine("tokenizer", "smollm2").count([context.output])[0]
     assert context.tokens == count <= budget
     assert context.trace[0].detail["tokens"] <= budget * times
     trees = {tree.document: tree for tree in documents.trees}
@@ -188,7 +188,7 @@ def test_over_the_window_the_first_stage_chooses_what_is_read_and_says_so(docume
 
 
 def test_the_budget_is_filled_although_the_window_is_small(documents: Documents) -> None:
-    context = two(Letters(window=3), documents, 600, coarse_budget=2000, coarse_words=40, max_words=12)
+    context = two(Letters(window=4), documents, 600, coarse_budget=2000, coarse_words=40, max_words=12)
     assert context.tokens > 400
     assert any(block.kept and block.stage == 1 for block in context.blocks)
 

@@ -10,10 +10,10 @@ from tests.strategies import Made, worded_documents
 from prunus.core.errors import BadInput
 from prunus.core.ports import TokenCounter
 from prunus.index.chunk import Chunk, chunk_text, chunk_tree
-from prunus.models.tokens import approx, llama2
+from prunus.models.tokens import approx, smollm2
 from prunus.pages.clean.walk import clean_tree
 
-COUNTERS = {"approx": approx.Engine(), "llama2": llama2.Engine()}
+COUNTERS = {"approx": approx.Engine(), "smollm2": smollm2.Engine()}
 
 texts = st.text(
     alphabet=st.sampled_from("ab.!? \n\t,数据。ไทย\u0301é😀$3-"),
@@ -64,7 +64,7 @@ def test_sentences_stay_whole_and_the_one_that_does_not_fit_moves_to_the_next_ch
 
 @pytest.mark.parametrize("text", ["数据" * 3000, "x" * 5000, "word " * 4000, "ก" * 3000, "😀" * 800, "e\u0301" * 900])
 def test_text_without_stops_is_cut_at_the_cap_and_chunks_are_not_needlessly_small(text: str) -> None:
-    counter = COUNTERS["llama2"]
+    counter = COUNTERS["smollm2"]
     chunks = chunk_text(text, counter)
     check(chunks, text, counter, 200)
     assert len(chunks) <= 3 * tokens_of(counter, text) / 100 + 1

@@ -96,10 +96,10 @@ def test_summaries_come_for_broad_questions_within_their_share_and_never_above_e
 ) -> None:
     narrow = retriever.hybrid(QUESTION, 600)
     assert all(node.layer == 0 for node in narrow.nodes)
-    broad = retriever.hybrid("Give an overview of the documents.", 600)
+    broad = retriever.hybrid("Give an overview of the documents.", 300)
     said = [node for node in broad.nodes if node.layer]
     assert said
-    assert sum(node.tokens for node in said) <= 150
+    assert sum(node.tokens for node in said) <= 75
     assert [node.layer == 0 for node in broad.nodes] == sorted(node.layer == 0 for node in broad.nodes)
     below = [set(retriever.leaves_of(node.id)) for node in said]
     assert not any(leaves <= other for leaves in below for other in below if leaves is not other)

@@ -36,7 +36,7 @@ def summaries_of(engine: object, batch: Sequence[Sequence[str]], max_tokens: int
 
 
 def test_an_extractive_summary_is_sentences_of_the_group_in_order_each_once() -> None:
-    (text,) = summaries_of(short(), [GROUP], 30)
+    (text,) = summaries_of(short(), [GROUP], 45)
     places = [" ".join(GROUP).find(sentence.strip(". ")) for sentence in text.split(". ")]
     assert places == sorted(places)
     assert min(places) >= 0

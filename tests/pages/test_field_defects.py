@@ -318,7 +318,7 @@ def test_the_best_blocks_are_kept_and_not_the_worst() -> None:
     page = "".join(f"<p>paragraph number{number} holds five words</p>" for number in range(40))
     blocks = cut([clean_tree(page)], 6)
     scores = np.random.default_rng(7).permutation(len(blocks)).astype(float)
-    chosen = select(blocks, scores, 120, make_engine("tokenizer", "llama2"), Rendering())
+    chosen = select(blocks, scores, 120, make_engine("tokenizer", "smollm2"), Rendering())
     assert 5 < len(chosen.kept) < 20
     assert sorted(chosen.kept) == sorted(np.argsort(-scores)[: len(chosen.kept)].tolist())
 

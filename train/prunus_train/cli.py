@@ -37,6 +37,7 @@ def main() -> None:
       prunus train quotes --sets train/ -o weights.json
       prunus train blocks --sets train/ -o blocks.npz
       prunus train reader --sets train/ -o model/ --bf16
+      prunus train static --sets train/ -o static/
     """
 
 
@@ -241,6 +242,42 @@ def reader_command(out: Path, sets: Path, base: Path | None, steps: int, **chose
     except Stopped as stopped:
         say(str(stopped))
         raise SystemExit(130) from stopped
+
+
+@main.command("static")
+@click.option("-o", "--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write.")
+@click.option(
+    "--sets",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    required=True,
+    help="Folder of the training sets: passages.jsonl.xz and text/NAME.jsonl.xz.",
+)
+@click.option("--seed", default=7, show_default=True, help="Seed of samples and of the order of learning.")
+@click.option(
+    "--part", default=1.0, show_default=True, type=click.FloatRange(0.001, 1.0), help="Share of the passages."
+)
+@click.option("--pieces", default=64_000, show_default=True, type=click.IntRange(500), help="Size of the vocabulary.")
+@click.option("--json", "as_json", is_flag=True, help="Write the figures as JSON to standard output.")
+def static_command(out: Path, sets: Path, seed: int, part: float, pieces: int, as_json: bool) -> None:
+    """Train the vectors of the embedder ``static`` into a folder (an hour on two cores, most of it the teachers').
+
+    The teachers are the embedders minilm and multilingual, whose extras and weights must be installed, and torch. Run
+    the same command again to go on after a stop: the vocabulary and the teachers' vectors in the folder are kept.
+
+    \b
+    Examples:
+      prunus train static --sets train/ -o static/
+      prunus train static --sets train/ -o trial/ --part 0.02 --pieces 4000
+    """
+    from prunus_evals.report import json_line
+    from prunus_train.static import fit, recipe
+
+    sizes = recipe.Sizes().part(part, pieces)
+    found = recipe.make(sets, out, sizes, fit.Plan(seed=seed), lambda line: click.echo(line, err=True))
+    if as_json:
+        click.echo(json_line(found))
+    else:
+        click.echo(f"{out}: rank of the gold units of questions held back {found['held']:.3f}", err=True)
 
 
 main.add_command(data_group)

@@ -27,7 +27,7 @@ from prunus_evals.systems import _embed
 from prunus_evals.systems._documents import read
 from prunus_evals.systems._extract import REFUSED, Extractor, Named
 from prunus_evals.systems._variants import Kinds, Variant
-from prunus_evals.tokens import Counter
+from prunus_evals.tokens import NAME, Counter
 
 HEADS = ("sentences", "tags", "extract", "ask")
 READ = 32_768
@@ -233,7 +233,7 @@ def make(counter: Counter, variant: Variant, name: str) -> System:
     llm = options.get("llm", "")
     if variant.head == "ask":
         named = options.get("embedder", "")
-        chosen = prunus.Options(mode=options.get("mode", "default"), embedder=named)
+        chosen = prunus.Options(mode=options.get("mode", "default"), embedder=named, tokenizer=NAME)
         if not llm:
             chosen = replace(chosen, extractor="sentences", generator="quotes")
         return OfPages(name, chosen, counter, llm, _embed.models(named), _Answering)
@@ -253,6 +253,6 @@ def make(counter: Counter, variant: Variant, name: str) -> System:
     except PrunusError as error:
         raise UnknownName(f"{name}: {error}") from error
     if variant.head == "extract":
-        chosen = prunus.Options(embedder=embedder, extractor="tags" if llm else spec)
+        chosen = prunus.Options(embedder=embedder, tokenizer=NAME, extractor="tags" if llm else spec)
         return OfPages(name, chosen, counter, llm, models, _Extracting)
     return Extractor(name, _Naming(name, engine).extract, counter, llm, models)

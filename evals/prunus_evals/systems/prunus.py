@@ -41,7 +41,7 @@ from prunus_evals.systems._documents import page_of, read
 from prunus_evals.systems._stages import COSTS, Stages
 from prunus_evals.systems._variants import Variant
 from prunus_evals.systems._variants import read as read_variant
-from prunus_evals.tokens import Counter, llama2
+from prunus_evals.tokens import NAME, Counter, llama2
 
 # name of the variant → spec of the scorer; "static" is the embedding scorer with static vectors
 SCORERS = {"hybrid": "hybrid", "bm25": "bm25", "static": "embedding"}
@@ -91,7 +91,7 @@ class Prunus:
         known |= {key: chosen[key] == "yes" for key in FLAGS if key in chosen}
         known = {"stages": 2 if fine else 0, "units": chosen.get("units", "blocks")} | known
         self._options = prunus.Options(
-            scorer=SCORERS.get(first, first), fine=SCORERS.get(fine, fine), embedder="static", **known
+            scorer=SCORERS.get(first, first), fine=SCORERS.get(fine, fine), embedder="static", tokenizer=NAME, **known
         )
         embedder = chosen.get("embedder", embedder)
         hold = chosen.get("costs") != "yes"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ..core.errors import BadInput, MissingExtra, OutsideFailed
 from ..core.events import answer_of
@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from ..index.build import Builder
     from ..index.found import Pages
     from ..index.retrieve import Retrieved, Retriever
+
+
+_OLD: Final = "those vectors are now the embedder wordllama (pip install 'prunus[wordllama]'): name it"
+"""What is said of indexes with vectors of the embedder that was called ``static`` before."""
 
 
 class Index:
@@ -136,9 +140,10 @@ class Index:
         embedder = self._maker.make("embedder")
         identity, dimension = identity_of(embedder)
         if identity != self.store.embedder or dimension not in (0, self.store.dimension):
+            named = _OLD if self.store.embedder == "static" else "name that embedder"
             raise BadInput(
                 f"{self.place}: this index was built with the embedder {self.store.embedder} ({self.store.dimension} "
-                f"dimensions), not with {identity}; name that embedder, or build the index anew",
+                f"dimensions), not with {identity}; {named}, or build the index anew",
                 subject=self.place,
             )
         return embedder

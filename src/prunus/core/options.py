@@ -68,7 +68,7 @@ class Options:
     :param embedder: engine that embeds texts: ``static``, ``minilm``, ``multilingual``, ``onnx:FOLDER``, an address.
     :param reranker: engine that scores pairs of question and text, for the scorer ``crossencoder``.
     :param llm: the language model.
-    :param tokenizer: engine that counts tokens: ``llama2``, ``approx``, ``hf:PATH``.
+    :param tokenizer: engine that counts tokens: ``smollm2``, ``approx``, ``hf:PATH``.
     :param search: providers of web search, separated by commas.
     :param planner: engine that decides whether to search, and with which queries: ``rules``, ``llm``.
     :param extractor: engine that chooses sentences: ``sentences``, ``sentences:N`` for N at most, ``tags``.

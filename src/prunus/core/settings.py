@@ -104,7 +104,7 @@ class Settings:
     embedder: str = "static"
     reranker: str = ""
     llm: str = ""
-    tokenizer: str = "llama2"
+    tokenizer: str = "smollm2"
     extractor: str = ""
     generator: str = ""
     search: str = ""

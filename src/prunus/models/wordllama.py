@@ -6,20 +6,17 @@ The files are read directly, because wordllama's loader tries to download a toke
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ..core.errors import MissingExtra
 
 if TYPE_CHECKING:
-    from tokenizers import Encoding, Tokenizer
+    from tokenizers import Tokenizer
 
 _LOCK = threading.Lock()
-_BATCH_TEXTS: Final = 4096
-_BATCH_LETTERS: Final = 200_000
 
 
 def wheel_file(*parts: str) -> Path:
@@ -29,11 +26,13 @@ def wheel_file(*parts: str) -> Path:
     """
     spec = find_spec("wordllama")
     if spec is None or not spec.origin:
-        raise MissingExtra("the package wordllama is not installed; run: pip install wordllama", subject="wordllama")
+        raise MissingExtra(
+            "the package wordllama is not installed; run: pip install 'prunus[wordllama]'", subject="wordllama"
+        )
     path = Path(spec.origin).parent.joinpath(*parts)
     if not path.is_file():
         raise MissingExtra(
-            f"{path.name} is not in the installed wordllama; run: pip install -U wordllama", subject=path.name
+            f"{path.name} is not in the installed wordllama; run: pip install -U 'prunus[wordllama]'", subject=path.name
         )
     return path
 
@@ -52,28 +51,3 @@ def llama2_tokenizer() -> Tokenizer:
     """Return the Llama-2 tokenizer, loaded once for the process and shared (it is thread-safe)."""
     with _LOCK:
         return _load()
-
-
-def encode(tokenizer: Tokenizer, texts: Sequence[str]) -> Iterator[Encoding]:
-    """Yield the encoding of each text, without special tokens; lone surrogates, which tokenizers refuse, become '?'.
-
-    An encoding takes a hundred times the memory of its text, so that texts are encoded in small batches.
-    """
-    batch: list[str] = []
-    letters = 0
-    for text in texts:
-        batch.append(text)
-        letters += len(text)
-        if letters > _BATCH_LETTERS or len(batch) == _BATCH_TEXTS:
-            yield from _encode(tokenizer, batch)
-            batch, letters = [], 0
-    if batch:
-        yield from _encode(tokenizer, batch)
-
-
-def _encode(tokenizer: Tokenizer, texts: list[str]) -> list[Encoding]:
-    try:
-        return list(tokenizer.encode_batch_fast(texts, add_special_tokens=False))
-    except TypeError:
-        safe = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
-        return list(tokenizer.encode_batch_fast(safe, add_special_tokens=False))

@@ -88,6 +88,7 @@ def make(folder: Path, service: str, tmp_path_factory: pytest.TempPathFactory) -
 
 EVERY = [
     "static",
+    "wordllama",
     "cached",
     "onnx",
     "onnx:int8",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,24 +13,45 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file
 
 from prunus.core.registry import make_engine
-from prunus.models.wordllama import llama2_tokenizer, wheel_file
+from prunus.models.embed import static
+from prunus.models.encoding import packed_tokenizer
+from prunus.models.static_vectors.pieces import marked, words
 
 STATIC = make_engine("embedder", "static")
 ODD = ["", " ", "\n", "\x00", "\ud800", "\U0001f600", "a\u0301", "ﷺ", "\u202eabc", "\ufffd", "x" * 50_000, "水" * 1000]
 
 
+FOLDER = Path(static.__file__).parents[1] / "static_vectors"
+
+
 @pytest.fixture(scope="module")
 def table() -> Any:
-    return load_file(str(wheel_file("weights", "l2_supercat_256.safetensors")))["embedding.weight"].astype(np.float64)
+    stored = load_file(str(FOLDER / "vectors.safetensors"))
+    return stored["vectors"].astype(np.float64) * stored["scales"].astype(np.float64)[:, None]
 
 
 @pytest.mark.parametrize(
-    "text", ["tide", "The ferry leaves at noon.", "水位记录", "größer als 3,50 €", "def f(x):\n    return x"]
+    "text",
+    ["tide", "The ferry leaves at noon.", "水位记录", "größer als 3,50 €", "def f(x):\n    return x", "ＦＵＬＬ wıdth"],
 )
-def test_a_vector_is_the_normalised_mean_of_its_tokens(table: Any, text: str) -> None:
-    ids = llama2_tokenizer().encode(text, add_special_tokens=False).ids
+def test_a_vector_is_the_normalised_mean_of_its_pieces(table: Any, text: str) -> None:
+    tokenizer = packed_tokenizer(FOLDER / "tokenizer.json.gz")
+    ids = [number for word in words(text) for number in tokenizer.encode(marked(word)).ids if number]
     mean = np.mean([table[number] for number in ids], axis=0)
     assert np.allclose(STATIC.embed([text])[0], mean / np.linalg.norm(mean), atol=1e-5)
+
+
+def test_words_are_runs_of_letters_or_of_digits() -> None:
+    assert words("The Ferry's 2nd dock, 3.50 €") == ["the", "ferry", "s", "2", "nd", "dock", "3", "50"]
+    assert words("ｶﾀｶﾅ と漢字2024年") == ["カタカナ", "と漢字", "2024", "年"]
+    assert words("e\u0301te\u0301 soft\u00adware हिन्दी ภาษาไทย") == ["été", "software", "हिन्दी", "ภาษาไทย"]
+    assert [marked(word) for word in ("dock", "水位", "2024")] == ["▁dock", "水位", "2024"]
+
+
+def test_what_ships_is_small_and_has_its_licence_beside_it() -> None:
+    files = {path.name: path.stat().st_size for path in FOLDER.iterdir()}
+    assert files["NOTICE.txt"]
+    assert files["vectors.safetensors"] + files["tokenizer.json.gz"] < 20 * 1024 * 1024
 
 
 @given(st.lists(st.text(max_size=40), max_size=6))

@@ -16,7 +16,8 @@ from ...core.text.bm25 import QUERY_NOISE
 from ...core.text.numbers import bounded_int
 from ...core.text.words import UNSPACED, guess_language, sentences
 from ...core.types import Message, Plan, SearchQuery
-from ...models.wordllama import encode, llama2_tokenizer
+from ...models.encoding import encode
+from ...models.smollm2.tokenizer import smollm2_tokenizer
 
 _LONGEST: Final = 4_000
 """Code points of a message that are read: its two ends, where a question usually is."""
@@ -286,10 +287,10 @@ def _is_filler(word: str) -> bool:
 
 
 def _is_rare(word: str) -> bool:
-    """Tell whether a word takes more than two tokens of Llama 2's vocabulary, as coined and rare names do."""
+    """Tell whether a word takes more than two tokens of SmolLM2's vocabulary, as coined and rare names do."""
     if any(c.isdigit() for c in word) and any(c.isalpha() for c in word):
         return True
-    return len(next(encode(llama2_tokenizer(), [word])).ids) > 2
+    return len(next(encode(smollm2_tokenizer(), [f" {word}"])).ids) > 2  # with its space, as within a text
 
 
 def _latin(question: str) -> list[str]:

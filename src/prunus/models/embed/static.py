@@ -1,77 +1,103 @@
-"""``static`` (default): the average of 256-dimensional static token embeddings.
+"""``static`` (default): the average of 256-dimensional vectors of pieces of words, in many languages.
 
-The weights and the tokenizer lie inside the ``wordllama`` wheel and are read directly with
-``safetensors`` and ``tokenizers``: no download, no network, no torch. The vectors are distilled
-from Llama-2 70B and Phi-3-medium token embeddings; ``prunus doctor`` states their licence.
+The vectors and their vocabulary ship with Prunus under its own licence (models/static_vectors/NOTICE.txt,
+docs/models/static.md): no download, no network, no torch. ``prunus train static`` makes such vectors.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import Literal
+from pathlib import Path
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..wordllama import encode, llama2_tokenizer, wheel_file
+from ..encoding import packed_tokenizer
+from ..static_vectors.pieces import Pieces
 
 _LOCK = threading.Lock()
-_LONGEST = 20_000
+_LONGEST: Final = 20_000
 """Most code points of a text that are read; more would hardly change the average."""
 _TOKENS = 1_024
-"""Tokens whose vectors are gathered at once; a single text may have more."""
+"""Pieces whose vectors are gathered at once; a single text may have more."""
+
+IDENTITY: Final = "static-1"
+"""Changes with every change of the vectors or of the vocabulary: stored vectors of another one are of no use."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Vectors of pieces, as they are stored.
+
+    :param vectors: int8 [pieces, 256].
+    :param scales: what a row is multiplied by, float32 [pieces].
+    """
+
+    vectors: NDArray[np.int8]
+    scales: NDArray[np.float32]
+
+    def rows(self, pieces: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the vectors of pieces, float32 [pieces, 256]."""
+        return self.vectors[pieces] * self.scales[pieces, None]
 
 
 @lru_cache(maxsize=1)
-def _load() -> NDArray[np.float32]:
+def _load() -> tuple[Table, Pieces]:
     from safetensors.numpy import load_file
 
-    return load_file(str(wheel_file("weights", "l2_supercat_256.safetensors")))["embedding.weight"].astype(np.float32)
+    folder = Path(__file__).parents[1] / "static_vectors"
+    stored = load_file(str(folder / "vectors.safetensors"))
+    table = Table(stored["vectors"], stored["scales"].astype(np.float32))
+    return table, Pieces(packed_tokenizer(folder / "tokenizer.json.gz"))
 
 
-def _table() -> NDArray[np.float32]:
+def static_model() -> tuple[Table, Pieces]:
+    """Return the vectors and their vocabulary, loaded once for the process and shared (they are thread-safe)."""
     with _LOCK:
         return _load()
 
 
 class Engine:
-    """Embeds texts as the mean of their tokens' static vectors, of unit norm."""
+    """Embeds texts as the mean of their pieces' vectors, of unit norm; ``model`` has no effect."""
 
     name = "static"
     dimension = 256
-    identity = "static"
+    identity = IDENTITY
 
     def __init__(self, model: str = "") -> None:
         self._model = model
 
     def embed(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> NDArray[np.float32]:
-        """Return one vector per text, float32 [n, 256] of unit norm; an empty text gets a fixed vector.
+        """Return one vector per text, float32 [n, 256] of unit norm; a text without words gets a fixed vector.
 
         :param kind: static vectors treat queries and documents alike.
         """
+        table, pieces = static_model()
         vectors = np.empty((len(texts), self.dimension), np.float32)
-        encodings = encode(llama2_tokenizer(), [text[:_LONGEST] for text in texts])
+        found = pieces.of([text[:_LONGEST] for text in texts])
         for start in range(0, len(texts), 256):  # bounded memory: a slice of texts at a time
-            vectors[start : start + 256] = self.pool([encoding.ids for encoding in islice(encodings, 256)])
+            vectors[start : start + 256] = pooled(table, list(islice(found, 256)))
         return vectors
 
-    def pool(self, ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-        """Average and normalise the vectors of token ids, float32 [n, 256]."""
-        table = _table()
-        vectors = np.zeros((len(ids), table.shape[1]), np.float32)
-        lengths = np.fromiter((len(row) for row in ids), np.int64, len(ids))
-        filled = np.flatnonzero(lengths)
-        shares = np.cumsum(lengths[filled]) // _TOKENS
-        for part in np.split(filled, np.flatnonzero(np.diff(shares)) + 1):  # bounded memory: some texts at a time
-            if not len(part):
-                continue
-            flat = np.concatenate([np.asarray(ids[i], np.int64) for i in part])
-            bounds = np.concatenate([[0], np.cumsum(lengths[part])[:-1]])
-            vectors[part] = np.add.reduceat(table[flat], bounds, axis=0)
-        vectors[lengths == 0, 0] = 1.0
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        norms[norms == 0] = 1.0
-        return np.asarray(vectors / norms, np.float32)
+
+def pooled(table: Table, ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+    """Average and normalise the vectors of pieces, float32 [n, 256]."""
+    vectors = np.zeros((len(ids), table.vectors.shape[1]), np.float32)
+    lengths = np.fromiter((len(row) for row in ids), np.int64, len(ids))
+    filled = np.flatnonzero(lengths)
+    shares = np.cumsum(lengths[filled]) // _TOKENS
+    for part in np.split(filled, np.flatnonzero(np.diff(shares)) + 1):  # bounded memory: some texts at a time
+        if not len(part):
+            continue
+        flat = np.concatenate([np.asarray(ids[i], np.int64) for i in part])
+        bounds = np.concatenate([[0], np.cumsum(lengths[part])[:-1]])
+        vectors[part] = np.add.reduceat(table.rows(flat), bounds, axis=0)
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors[norms[:, 0] == 0, 0] = 1.0
+    norms[norms == 0] = 1.0
+    return np.asarray(vectors / norms, np.float32)

