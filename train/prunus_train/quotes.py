@@ -62,7 +62,8 @@ FALLING: Final = (
 _MENU: Final = 0.4
 """A segment with this much of the feature ``lines`` or more is no gold: it looks like a menu."""
 
-_LIKE, _UNLIKE = 20, 12
+_LIKE: Final = 20
+_UNLIKE: Final = 12
 """Wrong segments of a question that training sees: the likest ones, and some of the rest, evenly."""
 
 _DRAWN: Final = 5e-4

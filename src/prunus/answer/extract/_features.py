@@ -145,9 +145,14 @@ class Question:
         return self._holding([self.head(segment.label) if segment.label else frozenset() for segment in self.tagged])
 
     def _holding(self, words: Sequence[frozenset[str]]) -> NDArray[np.bool_]:
-        return np.asarray([[term in held for term in self.terms] for held in words], bool).reshape(
-            len(words), len(self.terms)
-        )
+        known: dict[int, list[bool]] = {}  # many segments share one heading
+        rows = []
+        for held in words:
+            row = known.get(id(held))
+            if row is None:
+                row = known[id(held)] = [term in held for term in self.terms]
+            rows.append(row)
+        return np.asarray(rows, bool).reshape(len(words), len(self.terms))
 
     @cached_property
     def features(self) -> Numbers:
@@ -273,6 +278,7 @@ class Question:
         two = held.copy()
         two[1:] |= held[:-1] & (self.neighbours > 0)[:, None]
         block = np.asarray([segment.score for segment in tagged], np.float64)
+        aside = {above: _ASIDE.search(_nearest(above)) is not None for above in {s.above for s in tagged}}
         return {
             "covered_rest": np.where(left > 0, (held * rest).sum(axis=1) / np.maximum(left, 1e-9), 0.0),
             "covered_two": two @ shares,
@@ -283,7 +289,7 @@ class Question:
             "pronoun": np.asarray([_PRONOUN.match(segment.text) is not None for segment in tagged], np.float64),
             "size": np.asarray([np.log1p(_size(segment.text)) / np.log(100) for segment in tagged]),
             "aside": np.asarray(
-                [bool(_ASIDE.search(_nearest(s.above)) or _REFERENCE.search(s.text[:300])) for s in tagged], np.float64
+                [aside[s.above] or _REFERENCE.search(s.text[:300]) is not None for s in tagged], np.float64
             ),
         }
 

@@ -104,6 +104,7 @@ class _Reader:
         self.own = sight.everywhere[places] @ sight.shares
         self.named = {head for head in table.heads if sight.stems(head) & self.terms.keys()}
         self.headed = frozenset[str]().union(*(sight.stems(head) for head in table.heads))
+        self.starts = {word[:2] for word in asked.words}
         self.best = self.own >= float(self.own.max()) - 1e-9
 
     def features(self, top: float) -> dict[str, Numbers]:
@@ -147,7 +148,11 @@ class _Reader:
             for column, (head, text) in enumerate(row):
                 if not text or len(text) > 120:
                     continue
-                words = self.sight.stems(text)
+                start = text[:2].lower()
+                if start.isalnum() and start.isascii() and start not in self.starts:
+                    words = frozenset[str]()  # its first word is none of the question's: saves most of the stemming
+                else:
+                    words = self.sight.stems(text)
                 if words and words <= self.terms.keys():
                     best[place] = max(best[place], sum(self.terms[word] for word in words))
                     seen |= words
@@ -231,12 +236,11 @@ class _Reader:
         """Look at the cells in the column of the thing that is asked for."""
         new, fits = self._all(0.0), self._all(0.0)
         wanted = self.sight.stems(self.asked.thing) if self.asked.thing else frozenset()
+        asked_for = {head for head in self.table.heads if wanted & self.sight.stems(head)}
         known = self.asked.words
         for place, row in enumerate(self.table.rows):
             for head, text in row:
-                if not text or not (wanted and wanted & self.sight.stems(head)):
-                    continue
-                if not known.issuperset(tokens(text[:120])):
+                if text and head in asked_for and not known.issuperset(tokens(text[:120])):
                     new[place] = 1.0
                     fits[place] = max(fits[place], float(self.asked.fits(text)))
         return {"asked_cell": new, "asked_fits": fits}
