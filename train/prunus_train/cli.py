@@ -170,8 +170,8 @@ def quotes_command(out: Path, sets: Path) -> None:
     """Train the extractor ``sentences`` on the dev half and on training sets (ten minutes of one core).
 
     The bar is written to the file that -o names, JSON, and the scorer beside it, with the suffix .npz.
-    Figures of the dev half go to standard output as JSON: under weights of the training sets alone (held_out), under
-    the new weights, which have seen the dev half (new), and under those of this version (shipped).
+    Figures of the dev half go to standard output as JSON: under the new weights (new), whose scorer has not seen it,
+    and under those of this version (shipped).
 
     Example: prunus train quotes --sets train/ -o src/prunus/answer/extract/weights.json
     """

@@ -12,7 +12,6 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,18 +24,14 @@ from prunus.answer.extract._kinds import KINDS
 from prunus.answer.extract._weights import BAR, Weights, weights, weights_of
 from prunus.core.errors import BadInput
 from prunus.models import boosted as trees
-from prunus_evals.split import digest
 from prunus_train import boosted
 from prunus_train.data.quotes import Example
 from prunus_train.errors import DataBroken
 
 _COUNTS: Final = {
-    "table_qa": 1.5, "tables": 1.5, "nq": 2.0, "qed_en": 2.0, "fetaqa_en": 0.3, "faq_docs_multi": 0.5, "ottqa_en": 0.7
+    "tables": 1.5, "qed_en": 2.0, "fetaqa_en": 0.3, "faq_docs_multi": 0.5, "ottqa_en": 0.7
 }  # fmt: skip
 """How much a question counts; 1 where nothing is said. Chosen by hand."""
-
-_NO_BAR: Final = frozenset({"faq_docs_multi"})
-"""Sets from which the bar is not learned. Chosen by hand."""
 
 _START: Final = {"aside": -1.5, "excepted": -3.0, "lead": 0.3}
 """Weights to start from and to be drawn back to; 0 where nothing is said. Chosen by hand."""
@@ -69,50 +64,36 @@ _UNLIKE: Final = 12
 _DRAWN: Final = 5e-4
 """How strongly weights are drawn to their start."""
 
-_STEPS: Final = 200
+_STEPS: Final = 150
 _RATE: Final = 0.05
 _RIDGE: Final = 3e-3
 _PLAN: Final = boosted.Plan(aim="ranking", trees=100, top=10, rate=0.05, rising=RISING, falling=FALLING)
-_FOLDS: Final = 2
 
 
 def train(examples: Sequence[Example]) -> tuple[trees.Boosted, dict[str, Any], dict[str, Any]]:
-    """Return the scorer and the weights of the bar that are learned from all examples, and figures of the dev half.
+    """Return the scorer and what ``weights.json`` holds, and figures of the dev half.
 
-    The figures: ``held_out``, by scorers that learned from no question of the same page; ``new``, by the new scorer,
-    which has seen the dev half; ``shipped``, by that of this version, which has seen it, too.
+    The figures: ``new``, under the new weights, whose scorer has not seen the dev half; ``shipped``, under those of
+    this version.
     """
-    segment, stored, pairs = fit(examples)
-    whole = weights_of(segment, stored)
+    segment, stored = fit(examples)
     dev = [example for example in examples if example.dev]
-    scorers = {id(example): replace(whole, segment=scorer) for example, scorer in pairs}
-    held_out = [(example, scorers.get(id(example), whole)) for example in dev]
-    found = {"held_out": figures(held_out), "new": figures([(example, whole) for example in dev])}
+    found = {"new": figures(weights_of(segment, stored), dev)}
     with suppress(OSError, BadInput, ValueError):  # weights of other features cannot be compared
-        found["shipped"] = figures([(example, weights()) for example in dev])
+        found["shipped"] = figures(weights(), dev)
     return segment, stored, found
 
 
-def fit(examples: Sequence[Example]) -> tuple[trees.Boosted, dict[str, Any], list[tuple[Example, trees.Boosted]]]:
-    """Return the scorer, what ``weights.json`` holds, and each example with a scorer that saw no question of its page.
+def fit(examples: Sequence[Example]) -> tuple[trees.Boosted, dict[str, Any]]:
+    """Return the scorer, learned from the training sets, and what ``weights.json`` holds, learned from the dev half.
 
-    :raises DataBroken: no question has a gold segment, or none has a right and a wrong page.
+    :raises DataBroken: no question has a gold segment, or none of the dev half has a right and a wrong page.
     """
-    taught = [example for example in examples if example.taught]
-    segment = fit_segments(taught)
-    pairs: list[tuple[Example, trees.Boosted]] = []
-    for fold in range(_FOLDS):
-        others = [example for example in taught if _fold(example) != fold]
-        scorer = fit_segments(others) if any(_gold(example).any() for example in others) else segment
-        pairs += [(example, scorer) for example in taught if _fold(example) == fold]
-    scale = round(fit_scale(pairs), 3)
-    bears = np.round(fit_bar(pairs, scale), 3) + 0.0  # + 0.0: no minus zero
-    return segment, {"scale": scale, "bears": dict(zip(BEARING, bears.tolist(), strict=True))}, pairs
-
-
-def _fold(example: Example) -> int:
-    """Return the part of the cross-fitting that a page is in."""
-    return int(digest(f"{example.source} {example.page}"), 16) % _FOLDS
+    segment = fit_segments([example for example in examples if not example.dev])
+    judged = [example for example in examples if example.dev and example.taught]
+    scale = round(fit_scale(judged, segment), 3)
+    bears = np.round(fit_bar(judged, segment, scale), 3) + 0.0  # + 0.0: no minus zero
+    return segment, {"scale": scale, "bears": dict(zip(BEARING, bears.tolist(), strict=True))}
 
 
 def _gold(example: Example) -> NDArray[np.bool_]:
@@ -173,31 +154,31 @@ def fit_sum(data: boosted.Rows) -> Numbers:
     return found
 
 
-def fit_scale(pairs: Sequence[tuple[Example, trees.Boosted]]) -> float:
+def fit_scale(examples: Sequence[Example], segment: trees.Boosted) -> float:
     """Return the factor of the scores under which their softmax says best how likely each segment is gold."""
-    scored = [(scorer.scores(example.own.features), example.gold) for example, scorer in pairs if example.gold.any()]
+    scored = [(segment.scores(example.own.features), example.gold) for example in examples if example.gold.any()]
     tried = np.geomspace(0.2, 3.0, 28)
-    losses = [
-        -sum(np.log(max(1e-9, shares_of(scale * score)[gold].sum())) for score, gold in scored) for scale in tried
-    ]
+    losses = [-sum(np.log(max(1e-9, shares_of(one * score)[gold].sum())) for score, gold in scored) for one in tried]
     return float(tried[int(np.argmin(losses))])
 
 
-def fit_bar(pairs: Sequence[tuple[Example, trees.Boosted]], scale: float) -> Numbers:
+def fit_bar(examples: Sequence[Example], segment: trees.Boosted, scale: float) -> Numbers:
     """Return the weights of the signs that pages bear on a question, by logistic regression (Newton's method).
 
     Right and wrong pages count alike, and a set by the root of its questions.
     """
-    sides: list[tuple[Example, Seen, trees.Boosted, float]] = []
-    for example, scorer in pairs:
-        if example.source not in _NO_BAR and example.wrong is not None:
-            sides += [(example, example.own, scorer, 1.0), (example, example.wrong, scorer, 0.0)]
+    sides: list[tuple[Example, Seen, float]] = []
+    for example in examples:
+        if example.wrong is not None:
+            sides += [(example, example.own, 1.0), (example, example.wrong, 0.0)]
     if not sides:
-        raise DataBroken("the training data has no questions with a right and a wrong page")
+        raise DataBroken("the dev half has no questions with a right and a wrong page")
     sizes = Counter(example.source for example, *_ in sides)
-    inputs = np.stack([bearing(seen, scale * scorer.scores(seen.features)) for _, seen, scorer, _ in sides])
+    inputs = np.stack([bearing(seen, scale * segment.scores(seen.features)) for _, seen, _ in sides])
     labels = np.asarray([label for *_, label in sides])
-    counts = np.asarray([_of_bar(example) / sizes[example.source] ** 0.5 for example, *_ in sides])
+    counts = np.asarray(
+        [(1.5 if "table" in example.source else 1.0) / sizes[example.source] ** 0.5 for example, *_ in sides]
+    )
     counts /= counts.sum()
     found = np.zeros(len(BEARING))
     for _ in range(40):
@@ -208,28 +189,21 @@ def fit_bar(pairs: Sequence[tuple[Example, trees.Boosted]], scale: float) -> Num
     return found
 
 
-def _of_bar(example: Example) -> float:
-    """Return how much a question counts for the bar: pages as users have them, and tables, count more."""
-    return (1.0 if example.dev else 0.5) * (1.5 if "table" in example.source else 1.0)
-
-
-def figures(judged: Sequence[tuple[Example, Weights]]) -> dict[str, dict[str, float]]:
+def figures(weights: Weights, examples: Sequence[Example]) -> dict[str, dict[str, float]]:
     """Return per source the questions, and the shares of them that are answered with gold first, at all, and wrongly.
 
     ``first``: the best segment holds an answer, and an answer is given. ``wrong`` is of the questions with a wrong
     page. ``error``: how far the chance that the pages answer is off, on right and wrong pages together, in ten bins.
-
-    :param judged: questions, each with the weights that judge it.
     """
     found: dict[str, dict[str, float]] = {}
-    for source in dict.fromkeys(example.source for example, _ in judged):
-        asked = [(example, weighed) for example, weighed in judged if example.source == source]
-        scores = [weighed.scores(example.own) for example, weighed in asked]
-        right = [weighed.chance(example.own, score) for (example, weighed), score in zip(asked, scores, strict=True)]
+    for source in dict.fromkeys(example.source for example in examples):
+        asked = [example for example in examples if example.source == source]
+        scores = [weights.scores(example.own) for example in asked]
+        right = [weights.chance(example.own, score) for example, score in zip(asked, scores, strict=True)]
         given = [chance >= BAR for chance in right]
-        gold = [bool(example.holds[int(np.argmax(score))]) for (example, _), score in zip(asked, scores, strict=True)]
-        others = [(example.wrong, weighed) for example, weighed in asked if example.wrong is not None]
-        wrong = [weighed.chance(other, weighed.scores(other)) for other, weighed in others]
+        gold = [bool(example.holds[int(np.argmax(score))]) for example, score in zip(asked, scores, strict=True)]
+        others = [example.wrong for example in asked if example.wrong is not None]
+        wrong = [weights.chance(other, weights.scores(other)) for other in others]
         found[source] = {
             "questions": len(asked),
             "first": round(sum(map(min, gold, given)) / len(asked), 3),

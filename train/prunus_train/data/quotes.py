@@ -151,8 +151,8 @@ def from_tables(sets: Path, reader: Reader) -> Iterator[Example]:
     for page in islice((page for page in rows("table_qa/pages", sets) if page["page"] in asked), _TABLE_PAGES):
         own = prunus.read(page["html"])
         chosen = sorted(asked[page["page"]], key=lambda row: digest(row["id"]))[:_TABLE_EACH]
-        for row in chosen:
-            row["lines"] = _lines(page["html"], int(row["table_index"]))
+        for one in chosen:
+            one["lines"] = _lines(page["html"], int(one["table_index"]))
         yield from _examples("tables", page["page"], chosen, own, before, reader)
         before = own
 
