@@ -23,7 +23,8 @@ from prunus.answer.extract._features import NAMES
 from prunus.answer.extract._kinds import KINDS
 from prunus.answer.extract._weights import BAR, Weights, weights, weights_of
 from prunus.core.errors import BadInput
-from prunus.models import boosted as trees
+from prunus.models.boosted import Boosted
+from prunus.models.boosted import write as write_trees
 from prunus_train import boosted
 from prunus_train.data.quotes import Example
 from prunus_train.errors import DataBroken
@@ -70,7 +71,7 @@ _RIDGE: Final = 3e-3
 _PLAN: Final = boosted.Plan(aim="ranking", trees=100, top=10, rate=0.05, rising=RISING, falling=FALLING)
 
 
-def train(examples: Sequence[Example]) -> tuple[trees.Boosted, dict[str, Any], dict[str, Any]]:
+def train(examples: Sequence[Example]) -> tuple[Boosted, dict[str, Any], dict[str, Any]]:
     """Return the scorer and what ``weights.json`` holds, and figures of the dev half.
 
     The figures: ``new``, under the new weights, whose scorer has not seen the dev half; ``shipped``, under those of
@@ -84,7 +85,7 @@ def train(examples: Sequence[Example]) -> tuple[trees.Boosted, dict[str, Any], d
     return segment, stored, found
 
 
-def fit(examples: Sequence[Example]) -> tuple[trees.Boosted, dict[str, Any]]:
+def fit(examples: Sequence[Example]) -> tuple[Boosted, dict[str, Any]]:
     """Return the scorer, learned from the training sets, and what ``weights.json`` holds, learned from the dev half.
 
     :raises DataBroken: no question has a gold segment, or none of the dev half has a right and a wrong page.
@@ -111,7 +112,7 @@ def _shown(example: Example, gold: NDArray[np.bool_]) -> NDArray[np.intp]:
     return np.sort(np.concatenate([np.flatnonzero(gold), ordered[:_LIKE], evenly]))
 
 
-def fit_segments(examples: Sequence[Example]) -> trees.Boosted:
+def fit_segments(examples: Sequence[Example]) -> Boosted:
     """Return the scorer: a sum of features, and trees that learn what to add to it.
 
     :raises DataBroken: no question has a gold segment.
@@ -154,7 +155,7 @@ def fit_sum(data: boosted.Rows) -> Numbers:
     return found
 
 
-def fit_scale(examples: Sequence[Example], segment: trees.Boosted) -> float:
+def fit_scale(examples: Sequence[Example], segment: Boosted) -> float:
     """Return the factor of the scores under which their softmax says best how likely each segment is gold."""
     scored = [(segment.scores(example.own.features), example.gold) for example in examples if example.gold.any()]
     tried = np.geomspace(0.2, 3.0, 28)
@@ -162,7 +163,7 @@ def fit_scale(examples: Sequence[Example], segment: trees.Boosted) -> float:
     return float(tried[int(np.argmin(losses))])
 
 
-def fit_bar(examples: Sequence[Example], segment: trees.Boosted, scale: float) -> Numbers:
+def fit_bar(examples: Sequence[Example], segment: Boosted, scale: float) -> Numbers:
     """Return the weights of the signs that pages bear on a question, by logistic regression (Newton's method).
 
     Right and wrong pages count alike, and a set by the root of its questions.
@@ -222,9 +223,9 @@ def calibration_error(chances: Sequence[float], labels: Sequence[float]) -> floa
     return float(sum(parts) / max(1, len(stated)))
 
 
-def write(segment: trees.Boosted, stored: Mapping[str, Any], path: Path) -> None:
+def write(segment: Boosted, stored: Mapping[str, Any], path: Path) -> None:
     """Write the bar as JSON, a line for each weight, and the scorer beside it as ``.npz``."""
     lines = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in stored["bears"].items())
     bears = '"bears": {\n' + ",\n".join(lines) + "\n}"
     path.write_text(f'{{\n"scale": {json.dumps(stored["scale"])},\n{bears}\n}}\n', encoding="utf-8")
-    trees.write(segment, path.with_suffix(".npz"))
+    write_trees(segment, path.with_suffix(".npz"))
