@@ -1,8 +1,9 @@
 """Prunus itself, through ``prunus.prune``: ``prunus:SCORER:FORMAT@option=value``.
 
-SCORER is ``hybrid``, ``bm25``, ``static`` (the scorer ``embedding`` with static vectors) or the spec of any scorer, as
-``generative:FOLDER``; ``SCORER+EMBEDDER`` takes another embedder, as ``embedding+minilm``; ``FIRST>SECOND`` has two
-stages, as ``bm25>crossencoder`` and ``hybrid>generative:FOLDER``. FORMAT is ``html``, ``markdown`` or ``text``.
+SCORER is ``learned``, ``hybrid``, ``bm25``, ``static`` (the scorer ``embedding`` with static vectors) or the spec of
+any scorer, as ``generative:FOLDER``; ``SCORER+EMBEDDER`` takes another embedder, as ``embedding+minilm``;
+``FIRST>SECOND`` has two stages, as ``bm25>crossencoder`` and ``hybrid>generative:FOLDER``. FORMAT is ``html``,
+``markdown`` or ``text``.
 
 =============== ==================================================================================================
 ``words``       words of a block at most (the granularity); with two stages, of a block of the second
@@ -19,9 +20,10 @@ stages, as ``bm25>crossencoder`` and ``hybrid>generative:FOLDER``. FORMAT is ``h
 ``costs``       ``yes``: note tokens and seconds by stage
 =============== ==================================================================================================
 
-``prunus:hybrid:markdown`` prunes, then converts, within a budget of Markdown; ``prunus:hybrid:markdown@from=markdown``
-converts, then refines by the same scorer. ``prunus:sentences``, ``prunus:tags@llm=SPEC``, ``prunus:extract`` and
-``prunus:ask`` are the extractors and the answers of Prunus: see :mod:`._prunus_answers`.
+``prunus:learned:markdown`` prunes, then converts, within a budget of Markdown;
+``prunus:learned:markdown@from=markdown`` converts, then refines by the same scorer. ``prunus:sentences``,
+``prunus:tags@llm=SPEC``, ``prunus:extract`` and ``prunus:ask`` are the extractors and the answers of Prunus: see
+:mod:`._prunus_answers`.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ from prunus_evals.systems._variants import read as read_variant
 from prunus_evals.tokens import NAME, Counter, llama2
 
 # name of the variant → spec of the scorer; "static" is the embedding scorer with static vectors
-SCORERS = {"hybrid": "hybrid", "bm25": "bm25", "static": "embedding"}
+SCORERS = {"learned": "learned", "hybrid": "hybrid", "bm25": "bm25", "static": "embedding"}
 FORMATS: tuple[Format, ...] = ("html", "markdown", "text")
 VARIANTS = (*(f"{scorer}:{format}" for scorer in SCORERS for format in FORMATS), "sentences", "extract", "ask")
 _YES = ("yes", "no")
