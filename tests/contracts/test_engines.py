@@ -67,8 +67,15 @@ NEED_A_MODEL = {
 """Engines that cannot be made of a name alone: their own tests hold them to the same promises."""
 
 
+OLD_DEFAULTS = {"llama2", "wordllama"}
+"""Engines that read the package wordllama, which the base installation lacks."""
+
+
 def all_of(kind: str) -> Any:
-    return pytest.mark.parametrize("name", [n for n in engine_names(kind) if n not in NEED_A_MODEL.get(kind, set())])
+    names = [name for name in engine_names(kind) if name not in NEED_A_MODEL.get(kind, set())]
+    return pytest.mark.parametrize(
+        "name", [pytest.param(name, marks=pytest.mark.full) if name in OLD_DEFAULTS else name for name in names]
+    )
 
 
 def blocks(max_words: int = 8) -> Blocks:

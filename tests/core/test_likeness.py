@@ -7,8 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from prunus.core.ports import Embedder
 from prunus.core.text.likeness import Likeness, sample_of, upper_end
 from prunus.models.embed.static import Engine as Static
+
+
+def engine_of_wordllama() -> Embedder:
+    pytest.importorskip("wordllama")
+    from prunus.models.embed.wordllama import Engine
+
+    return Engine()
+
 
 BRIDGE = {
     "en": ("When was the bridge opened?", "The bridge was opened in 1932.", "Bees dance before their queen."),
@@ -49,23 +58,24 @@ def test_an_embedder_that_says_the_same_of_all_texts_finds_nothing_alike() -> No
     assert Likeness(Same()).of("a", ["b", "c"]).tolist() == [0, 0]
 
 
-def test_weights_that_were_learned_with_static_vectors_get_their_scale() -> None:
-    class Other(Static):
-        identity = "other"
-
+def test_weights_of_quotes_get_one_scale() -> None:
+    wordllama = engine_of_wordllama()
     cosines = np.asarray([0.2, 0.5, 1.0])
+    vector = wordllama.embed(["When did the bridge open?"])[0]
+    assert Likeness(wordllama).as_learned("When did the bridge open?", vector, cosines).tolist() == cosines.tolist()
     vector = Static().embed(["When did the bridge open?"])[0]
-    assert Likeness(Static()).as_learned("When did the bridge open?", vector, cosines).tolist() == cosines.tolist()
-    moved = Likeness(Other()).as_learned("When did the bridge open?", vector, cosines)
-    assert moved == pytest.approx(cosines, abs=0.1)
+    assert Likeness(Static()).as_learned("When did the bridge open?", vector, cosines) == pytest.approx(
+        cosines, abs=0.1
+    )
 
 
 def test_weights_never_see_cosines_that_are_high_for_every_text() -> None:
+    wordllama = engine_of_wordllama()
     asked, bridge, bees = BRIDGE["ar"]
-    vectors = Static().embed([asked, bridge, bees])
+    vectors = wordllama.embed([asked, bridge, bees])
     cosines = vectors[1:] @ vectors[0]
     assert cosines.min() > 0.7
-    assert Likeness(Static()).as_learned(asked, vectors[0], cosines)[1] < 0.4
+    assert Likeness(wordllama).as_learned(asked, vectors[0], cosines)[1] < 0.4
 
 
 @pytest.mark.parametrize(
@@ -82,9 +92,10 @@ def test_a_text_is_compared_with_sentences_of_its_own_language(text: str, start:
     assert sample_of(text).texts[0].startswith(start)
 
 
-def test_the_stored_numbers_are_those_of_the_static_vectors() -> None:
+def test_the_stored_numbers_are_those_of_wordllama() -> None:
+    wordllama = engine_of_wordllama()
     for text in ("When did the bridge open?", *(asked for asked, _, _ in BRIDGE.values())):
         sample = sample_of(text)
-        vectors = Static().embed(sample.texts)
+        vectors = wordllama.embed(sample.texts)
         pairs = (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)]
         assert sample.static == pytest.approx(upper_end(pairs), abs=0.006)

@@ -20,7 +20,7 @@ from prunus.evidence.render import Rendering, render_blocks
 from prunus.evidence.text_tokens import TextTokens, text_tokens
 from prunus.pages.clean.walk import clean_tree
 
-COUNTERS = {name: make_engine("tokenizer", name) for name in ("llama2", "approx")}
+COUNTERS = {name: make_engine("tokenizer", name) for name in ("smollm2", "approx")}
 PAGE = "".join(f"<h2>Part {part}</h2>" + f"<p>{'Some words of the page. ' * 8}</p>" * 30 for part in range(20))
 
 
@@ -85,8 +85,8 @@ def test_the_fast_selection_is_the_slow_one(
 @given(st.lists(articles(), min_size=1, max_size=2), st.sampled_from((3, 20)), st.floats(0.0, 1.2))
 def test_texts_exceed_a_limit_exactly_when_their_sum_does(pages: list[str], max_words: int, share: float) -> None:
     blocks = blocks_of(pages, max_words)
-    counts = COUNTERS["llama2"].count([" ".join(text.split()) for text in blocks.texts])
-    tokens = TextTokens(blocks, COUNTERS["llama2"])
+    counts = COUNTERS["smollm2"].count([" ".join(text.split()) for text in blocks.texts])
+    tokens = TextTokens(blocks, COUNTERS["smollm2"])
     assert (tokens.lower_bounds() <= counts).all()
     limit = float(counts.sum()) * share
     assert tokens.exceed(limit) == (counts.sum() > limit)

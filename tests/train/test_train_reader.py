@@ -19,6 +19,9 @@ from tests.models.embed.tiny import WORDS, save_tokenizer, settings, weights
 import prunus
 from prunus.core.errors import BadInput
 from prunus.models.rerank.reader import Engine
+
+pytest.importorskip("selectolax", reason="the tasks of the evaluation are not installed")
+
 from prunus_train.data.reader import Asked
 from prunus_train.errors import DataBroken, Stopped
 from prunus_train.reader_presets import Hyper, Job

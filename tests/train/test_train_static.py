@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from safetensors.numpy import load_file
+from tests.extras import need
 
 from prunus_train.cli import main
 from prunus_train.errors import DataBroken
@@ -143,6 +144,7 @@ def test_a_document_is_learned_from_or_held_back_as_a_whole(sets: Path) -> None:
 
 
 def test_a_missing_set_is_named(sets: Path, tmp_path: Path) -> None:
+    need("selectolax")
     (sets / "text" / "piaf_fr.jsonl.xz").unlink()
     result = CliRunner().invoke(main, ["static", "--sets", str(sets), "-o", str(tmp_path / "out")])
     assert result.exit_code == 2

@@ -19,7 +19,9 @@ ODD = ["\ud800", "a\udfff b", "\x00\x01", "\u202e\u0301\u0301", "👩\u200d👩\
        "ﷺ", "𒐫" * 50, "\ufeff", "e\u0301" * 100, "  \t ", "潮汐站", "ا ب", "\U0010ffff"]  # fmt: skip
 
 
-@pytest.fixture(params=["smollm2", "llama2", "hf", "approx", pytest.param("tiktoken", marks=pytest.mark.full)])
+@pytest.fixture(
+    params=["smollm2", "hf", "approx", *(pytest.param(name, marks=pytest.mark.full) for name in ("llama2", "tiktoken"))]
+)
 def counter(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Every counter that comes with Prunus."""
     if request.param == "tiktoken":

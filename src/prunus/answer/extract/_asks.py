@@ -268,4 +268,4 @@ def _number(written: str) -> float | None:
     word = _WORDS.get(written.lower())
     if ":" in written:
         return value_in(written)
-    return float(word) if word is not None else bounded_float(written.replace(",", ""), None, least=-1e18, most=1e18)
+    return 1.0 * word if word is not None else bounded_float(written.replace(",", ""), None, least=-1e18, most=1e18)

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Final
 
 from ...core.ports import Tagged
-from ...core.text.numbers import bounded_float
+from ...core.text.numbers import bounded_float, bounded_int
 
 Cells = list[tuple[int, float]]
 """The row and the number of each cell of a column that holds a number."""
@@ -94,15 +94,19 @@ def value_in(cell: str) -> float | None:
     if month and (year or _DAY.search(text)):
         day = _DAY.search(text)
         return (
-            (int(year.group()) if year else 0) * 10000.0
+            _whole(year.group() if year else "") * 10000.0
             + (_MONTHS.index(month.group(1).lower()) + 1) * 100
-            + (int(day.group()) if day else 0)
+            + _whole(day.group() if day else "")
         )
     if time:
         first, second, third, rest = time.groups()
-        seconds = (int(first) * 60 + int(second)) * (60 if third else 1) + int(third or 0)
+        seconds = (_whole(first) * 60 + _whole(second)) * (60 if third else 1) + _whole(third or "")
         return seconds + _fraction(rest)
-    return number_in(text) if not year else float(year.group()) * 10000
+    return number_in(text) if not year else _whole(year.group()) * 10000.0
+
+
+def _whole(digits: str) -> int:
+    return bounded_int(digits, 0, most=10_000)
 
 
 def _fraction(text: str | None) -> float:

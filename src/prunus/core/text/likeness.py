@@ -31,7 +31,7 @@ _LEARNED: Final = frozenset({"en", "de", "zh", "ja"})
 """Languages whose cosines the weights of quotes know; of Japanese they know the script."""
 
 _LEARNED_WITH: Final = "static"
-"""Identity of the embedder that the weights of quotes were learned with: ``wordllama``."""
+"""Identity of the embedder whose scale the weights of quotes know: ``wordllama``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +40,7 @@ class Sample:
 
     :param language: ISO 639-1 code.
     :param texts: the sentences.
-    :param static: the upper end of their cosines by the vectors that the weights of quotes were learned with.
+    :param static: the upper end of their cosines by the vectors of ``wordllama``, the scale of quotes.
     :param parts: their runs of one to three letters.
     """
 
@@ -95,10 +95,10 @@ class Likeness:
         return self.of_cosines(text, vector, cosines)
 
     def as_learned(self, text: str, vector: Vectors, cosines: Floats) -> Numbers:
-        """Return cosines on a scale that the weights of quotes were learned with.
+        """Return cosines on the scale that the weights of quotes know, for any embedder.
 
-        They were learned with the vectors of ``wordllama`` in English, German and Chinese. There these stay as they
-        are, and others are put on their scale; in languages with narrower cosines all are put on the German scale.
+        It is that of the vectors of ``wordllama`` in English, German and Chinese. Those stay as they are, and others
+        are put on their scale; in languages with narrower cosines all are put on the German scale.
         """
         sample = sample_of(text)
         zero = sample.static if sample.language in _LEARNED else min(sample.static, _samples()["de"].static)

@@ -7,6 +7,7 @@ from typing import Final
 from urllib.parse import urljoin
 
 from ....core.errors import BadPage
+from ....core.text.numbers import bounded_int
 from .statements import FIRST, NIL, REST, TYPE, XSD, Graph, Literal, Ref, Value
 
 MAX_DEPTH: Final = 100
@@ -347,7 +348,7 @@ class TurtleReader:
         def letter(found: re.Match[str]) -> str:
             number = found[1] or found[2]
             if number:
-                code = int(number, 16)
+                code = bounded_int(number, 0, most=0x110000, base=16)
                 if code <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF:
                     return chr(code)
             elif strings and found[3] in _ESCAPES:
