@@ -27,8 +27,6 @@ CALLS = ("int", "float", "chr")
 ALLOWED = {  # pattern of "file: argument" -> why it is no foreign text
     r"answer/check.py: order\[top\]": "an array",
     r"answer/rank_pages.py: value\[place\]": "an array",
-    r"answer/extract/_grid.py: (sight.*shares|self.asked.fits\(text\))": "an array, and a truth value",
-    r"answer/extract/_weights.py: stored\['scale'\]": "our own file",
     r"core/text/numbers.py: .*": "the functions themselves",
     r"evidence/score/paths/_server.py: self._options\[.*\]": "an option of the operator, checked where it is read",
     r"evidence/score/paths/_server.py: tree\.(token|depth)\[\w+\]": "an array",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import lzma
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 pytest.importorskip("selectolax")
-pytest.importorskip("lightgbm")
 
-from prunus.answer.extract import _weights
 from prunus.answer.extract._features import NAMES
+from prunus.answer.extract._weights import weights_of
 from prunus_evals.split import half
 from prunus_train import quotes
 from prunus_train.cli import main
@@ -54,15 +52,14 @@ def sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         pages.append({"page": place, "html": f"<h1>{place}</h1><table>{table}</table>"})
         fair = {"in_gold_table": True, "in_visible_text": True, "answer_in_question": False}
         counted = f"How many boats were at {place} in May?"
-        fair["table_index"] = 0
         asked.append({"id": place, "page": place, "question": counted, "answers": [str(year)]} | fair)
     write_rows(tmp_path / "data/multilingual/xquad_de.jsonl.xz", articles)
-    write_rows(tmp_path / "sets/text/qed_en.jsonl.xz", texts)
+    write_rows(tmp_path / "sets/text/squad_en.jsonl.xz", texts)
     write_rows(tmp_path / "sets/table_qa/pages.jsonl.xz", pages)
     write_rows(tmp_path / "sets/table_qa/questions.jsonl.xz", asked)
     monkeypatch.setenv("PRUNUS_DATA", str(tmp_path / "data"))
     monkeypatch.setattr("prunus_evals.quotes.TASKS", ("xquad_de",))
-    monkeypatch.setattr(data, "_TEXTS", {"qed_en": (6, 2)})
+    monkeypatch.setattr(data, "_TEXTS", {"squad_en": (6, 2)})
     return tmp_path / "sets"
 
 
@@ -73,67 +70,44 @@ def trained(sets: Path, out: Path) -> Result:
 def test_the_weights_are_the_same_every_time_and_find_the_answers_of_the_dev_half(sets: Path, tmp_path: Path) -> None:
     first, second = trained(sets, tmp_path / "1.json"), trained(sets, tmp_path / "2.json")
     assert first.exit_code == 0, first.output
-    for suffix in (".json", ".npz"):
-        one, two = ((tmp_path / name).with_suffix(suffix).read_bytes() for name in ("1", "2"))
-        assert one == two
-    assert _weights.read(tmp_path / "1.json").segment.names == NAMES
+    assert (tmp_path / "1.json").read_bytes() == (tmp_path / "2.json").read_bytes()
     found = json.loads(first.stdout)
     assert found == json.loads(second.stdout)
     dev = sum(half(place) == "dev" for place in PLACES)
     assert 0 < dev < len(PLACES)
-    for name in ("new", "shipped"):
+    for name in ("held_out", "new", "shipped"):
         assert found[name]["xquad_de"]["questions"] == dev  # and none of the report half
     assert found["new"]["xquad_de"]["first"] == 1
 
 
 def test_more_likeness_never_lowers_a_score(sets: Path) -> None:
-    found, _ = quotes.fit(data.load(sets, str))
-    features = np.random.default_rng(1).random((40, len(NAMES)))
-    for name in quotes.RISING:
-        more = features.copy()
-        more[:, NAMES.index(name)] += 0.5
-        assert (found.scores(more) >= found.scores(features) - 1e-9).all(), name
-    assert found.weights[NAMES.index("aside")] < 0
+    found = weights_of(quotes.fit(data.load(sets, str)))
+    for name in quotes._NEVER_BELOW_0:
+        assert found.text[NAMES.index(name)] >= 0
+        assert found.row[NAMES.index(name)] >= 0
 
 
 def test_weights_move_towards_what_the_gold_segments_have(sets: Path) -> None:
     examples = data.load(sets, str)
-    turned = [replace(one, gold=~one.gold) for one in examples]
-    right, wrong = (quotes.fit(each)[0] for each in (examples, turned))
+    turned = [data.Example(one.source, one.own, ~one.gold, one.wrong, one.dev) for one in examples]
+    right, wrong = (weights_of(quotes.fit(each)) for each in (examples, turned))
     place = NAMES.index("fits_date")  # every question of the texts asks when
-    assert right.weights[place] > wrong.weights[place]
-
-
-def test_pages_that_may_not_be_redistributed_are_measured_and_not_learned_from(
-    sets: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(data, "_NOT_TAUGHT", frozenset({"xquad_de"}))
-    with pytest.raises(quotes.DataBroken, match="dev half"):  # there is no other task
-        quotes.fit(data.load(sets, str))
-
-
-def test_rows_of_the_gold_table_are_taught_and_others_that_hold_the_answer_are_not() -> None:
-    assert data.is_of({" may 1871 "}, "May\t1871")
-    assert not data.is_of({" may 1871 "}, "June\t1871")
-    assert not data.is_of((), "May\t1871")
-
-
-def test_stated_chances_are_compared_with_what_came_true() -> None:
-    assert quotes.calibration_error([0.75, 0.75, 0.75, 0.75], [1, 1, 1, 0]) == 0
-    assert quotes.calibration_error([0.9, 0.9], [0, 0]) == pytest.approx(0.9)
+    assert right.text[place] > wrong.text[place]
 
 
 def test_questions_without_gold_are_one_line(sets: Path) -> None:
-    none = [replace(one, gold=np.zeros_like(one.gold)) for one in data.load(sets, str)]
+    none = [
+        data.Example(one.source, one.own, np.zeros_like(one.gold), one.wrong, one.dev) for one in data.load(sets, str)
+    ]
     with pytest.raises(quotes.DataBroken, match="no question"):
         quotes.fit(none)
 
 
 def test_a_missing_set_is_one_line(sets: Path, tmp_path: Path) -> None:
-    (sets / "text/qed_en.jsonl.xz").unlink()
+    (sets / "text/squad_en.jsonl.xz").unlink()
     shown = trained(sets, tmp_path / "out.json")
     assert shown.exit_code == 2
-    assert "qed_en.jsonl.xz is missing" in shown.output
+    assert "squad_en.jsonl.xz is missing" in shown.output
 
 
 def test_a_file_in_no_folder_is_one_line(sets: Path, tmp_path: Path) -> None:
@@ -145,7 +119,7 @@ def test_a_file_in_no_folder_is_one_line(sets: Path, tmp_path: Path) -> None:
 def test_gold_is_what_holds_an_answer_in_a_gold_unit() -> None:
     row = {"units": ["Withy lies on the river. It was built in 1871.", "Seal was built in 1871."], "gold": [0]}
     row["answers"] = ["1871"]
-    assert data.is_gold("qed_en", row, "It was built in 1871.")
-    assert not data.is_gold("qed_en", row, "Withy lies on the river.")
-    assert not data.is_gold("qed_en", row, "Seal was built in 1871.")
+    assert data.is_gold("squad_en", row, "It was built in 1871.")
+    assert not data.is_gold("squad_en", row, "Withy lies on the river.")
+    assert not data.is_gold("squad_en", row, "Seal was built in 1871.")
     assert data.is_gold("clapnq_en", row, "Withy lies on the river.")  # its answers are free texts

@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import random
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 from pathlib import Path
@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import prunus
-from prunus.answer.extract._bearing import Seen
 from prunus.answer.extract._features import Question
 from prunus.answer.extract.sentences import cosines
 from prunus.core.options import Options
@@ -32,35 +31,24 @@ from prunus.evidence.prune import prune
 from prunus.evidence.segments import segments
 from prunus_evals import quotes
 from prunus_evals.data import rows
-from prunus_evals.errors import MetricError
 from prunus_evals.metrics import matching
 from prunus_evals.split import digest
-from prunus_evals.tasks.table_qa import nth_table
 
 _BUDGET: Final = 4096
 """Tokens of evidence for an answer without a model, as by default in ``prunus.ask``."""
 
 _EACH: Final = 2
-"""Questions of a document of a set of texts."""
+"""Questions of a document or a page of a training set."""
 
-_TABLE_EACH: Final = 3
-"""Questions of a page of ``table_qa``."""
-
-_TABLE_PAGES: Final = 700
+_TABLE_PAGES: Final = 320
 """Pages of ``table_qa`` that are used, the first with a question."""
 
 _TEXTS: Final = {
-    "qed_en": (240, 6), "clapnq_en": (286, 6), "cmrc2018_zh": (150, 6), "piaf_fr": (60, 1), "jaquad_ja": (40, 1),
-    "faquad_pt": (120, 6), "arcd_ar": (120, 4), "fetaqa_en": (200, 1), "tatqa_en": (80, 1), "ottqa_en": (150, 1),
-    "covidqa_en": (40, 1), "faq_docs_multi": (120, 1),
+    "squad_en": (240, 6), "qed_en": (240, 6), "clapnq_en": (250, 6), "hotpotqa_en": (120, 1), "cmrc2018_zh": (150, 6),
+    "drcd_zh": (60, 1), "jaquad_ja": (30, 1), "piaf_fr": (60, 1), "faq_docs_multi": (120, 1), "fetaqa_en": (200, 1),
+    "tatqa_en": (60, 1),
 }  # fmt: skip
-"""Sets of texts: how many documents are used, the first, and how many make a page: several where each is short.
-
-Only sets whose licence is stated in the copy that was read.
-"""
-
-_NOT_TAUGHT: Final = frozenset({"websrc"})
-"""Tasks that are measured and not learned from: their pages may not be redistributed."""
+"""Sets of texts: how many documents are used, the first, and how many make a page: several where each is short."""
 
 _WHOLE: Final = frozenset({"clapnq_en", "fetaqa_en"})
 """Sets whose answers are free texts: all of a gold unit is gold. Elsewhere it is what holds an answer in one."""
@@ -70,25 +58,16 @@ _WHOLE: Final = frozenset({"clapnq_en", "fetaqa_en"})
 class Example:
     """A question with the segments of its page.
 
-    :param page: the key of its page.
-    :param gold: which segments are taught as right: those that hold the answer, of the gold table where one is known.
-    :param holds: which segments hold the answer, wherever they stand.
+    :param gold: which of them hold the answer.
     :param wrong: the same question with the segments of another page.
     :param dev: whether it is of the dev half of the evaluation data.
     """
 
     source: str
-    page: str
-    own: Seen
+    own: Question
     gold: NDArray[np.bool_]
-    holds: NDArray[np.bool_]
-    wrong: Seen | None
+    wrong: Question | None
     dev: bool
-
-    @property
-    def taught(self) -> bool:
-        """Whether weights may be learned from it."""
-        return self.source not in _NOT_TAUGHT
 
 
 class Reader:
@@ -135,9 +114,7 @@ def from_task(name: str, reader: Reader) -> Iterator[Example]:
             if question is not None:
                 gold = [matching.holds(segment.text, asked.answers) for segment in question.tagged]
                 wrong = reader.question(asked.question, following)
-                yield Example(
-                    name, page[0].page, question.seen, np.asarray(gold), np.asarray(gold), _seen(wrong), dev=True
-                )
+                yield Example(name, question, np.asarray(gold), wrong, dev=True)
         following = own
 
 
@@ -150,19 +127,9 @@ def from_tables(sets: Path, reader: Reader) -> Iterator[Example]:
     before: Documents | None = None
     for page in islice((page for page in rows("table_qa/pages", sets) if page["page"] in asked), _TABLE_PAGES):
         own = prunus.read(page["html"])
-        chosen = sorted(asked[page["page"]], key=lambda row: digest(row["id"]))[:_TABLE_EACH]
-        for one in chosen:
-            one["lines"] = _lines(page["html"], int(one["table_index"]))
-        yield from _examples("tables", page["page"], chosen, own, before, reader)
+        chosen = sorted(asked[page["page"]], key=lambda row: digest(row["id"]))[:_EACH]
+        yield from _examples("tables", chosen, own, before, reader)
         before = own
-
-
-def _lines(html_text: str, number: int) -> frozenset[str]:
-    """Return the rows of a page's table as lines of words; none where it cannot be read."""
-    try:
-        return frozenset(line for row in matching.gold_table(nth_table(html_text, number)).rows for line in row)
-    except MetricError:
-        return frozenset()
 
 
 def from_texts(name: str, sets: Path, reader: Reader) -> Iterator[Example]:
@@ -177,33 +144,20 @@ def from_texts(name: str, sets: Path, reader: Reader) -> Iterator[Example]:
         own = prunus.read(page_of([asked[0] for asked in group]))
         for asked in group:
             seed.shuffle(asked)
-        yield from _examples(name, str(start), [row for asked in group for row in asked[:_EACH]], own, before, reader)
+        yield from _examples(name, [row for asked in group for row in asked[:_EACH]], own, before, reader)
         before = own
 
 
 def _examples(
-    source: str, page: str, chosen: Sequence[dict[str, Any]], own: Documents, before: Documents | None, reader: Reader
+    source: str, chosen: Sequence[dict[str, Any]], own: Documents, before: Documents | None, reader: Reader
 ) -> Iterator[Example]:
-    """Yield the questions that have gold; every other one is asked of the wrong page, too."""
+    """Yield the questions that have gold; the first of them is asked of the wrong page, too."""
     for place, row in enumerate(chosen):
         question = reader.question(row["question"], own)
-        if question is None:
-            continue
-        holds = np.asarray([is_gold(source, row, segment.text) for segment in question.tagged], bool)
-        inside = np.asarray([is_of(row.get("lines", ()), segment.text) for segment in question.tagged], bool)
-        if holds.any():
-            gold = holds & inside if (holds & inside).any() else holds
-            wrong = reader.question(row["question"], before) if before is not None and place % 2 == 0 else None
-            yield Example(source, page, question.seen, gold, holds, _seen(wrong), dev=False)
-
-
-def is_of(lines: Collection[str], text: str) -> bool:
-    """Tell whether a segment is a row of a table, whose rows are lines of words with a space around."""
-    return bool(lines) and f" {' '.join(matching.words(text))} " in lines
-
-
-def _seen(question: Question | None) -> Seen | None:
-    return None if question is None else question.seen
+        gold = [is_gold(source, row, segment.text) for segment in question.tagged] if question else []
+        if question is not None and any(gold):
+            wrong = reader.question(row["question"], before) if before is not None and not place else None
+            yield Example(source, question, np.asarray(gold), wrong, dev=False)
 
 
 def page_of(documents: Sequence[Mapping[str, Any]]) -> str:

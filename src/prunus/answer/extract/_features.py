@@ -16,12 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.ports import Tagged
-from ...core.text.answer_kinds import KINDS, content_words
+from ...core.text.answer_kinds import KINDS, asked_kinds, content_words
 from ...core.text.bm25 import BM25, query_terms, stem, tokens
 from ...core.text.words import guess_language
-from ._asks import Asked
-from ._bearing import Seen
-from ._grid import GRID, Sight, grid_features
+from ._tables import extremes
 
 Numbers = NDArray[np.float64]
 
@@ -41,7 +39,7 @@ NAMES: Final = (
     "after",  # ``covered`` of the segment after it under the same headings
     "news",  # whether it holds three words and more that the question does not
     "short",  # fewer than four words, none of them a number
-    "lines",  # short lines outside of rows, of five words at most and without a stop, over 8, at most 1: as in menus
+    "lines",  # short lines, of five words at most and without a stop, over 8, at most 1: menus have many
     "stop",  # ends with the stop of a sentence
     "asks",  # ends like a question or a lead: answers nothing alone
     "lead",  # first sentences of a page
@@ -51,40 +49,45 @@ NAMES: Final = (
     "labelled",  # a row under a header
     "one_cell",  # a row of one cell, as a caption
     "key_covered",  # share of the question's terms that the first cell of a row, or the term of a pair, holds
+    "extreme",  # a row with the highest or lowest number of a column that the question names, where it asks for one
+    "extreme_other",  # the same in a column that it does not name
+    "end_row",  # the first or last row of its table, where the question asks for the first or last
+    "beside_row",  # ``covered`` of the row before or after, where the question asks for what comes after or before
     "counted",  # the thing that the question counts stands right behind a number
     *(f"fits_{kind.name}" for kind in KINDS),  # holds the kind of answer that is asked for
-    "fits_none",  # holds no kind of answer that is asked for, where the question shows one
-    "covered_rest",  # share of the terms that the page's title lacks, that the segment holds
-    "covered_two",  # share of the terms that the segment or the one before it holds
-    "behind",  # by how much ``covered_all`` is below that of the best segment
-    "bm25_rank", "block_rank", "cosine_rank",  # 1 over the rank among the segments
-    "pronoun",  # starts with a word that stands for something before it
-    "size",  # words, logarithm over that of 100
-    "aside",  # under a heading such as References, or written as a reference
-    *GRID,
-    "q_terms",  # terms of the question, over 12; from here on the same for all segments of a question
-    "q_title",  # share of them that the title holds
-    "q_rows",  # share of the segments that are rows
-    "q_pages",  # whether there are several pages
-    "q_unspaced",  # whether the question is in a script without spaces
-    "q_extreme", "q_end", "q_beside", "q_counted", "q_demand",  # whether the question asks for such a thing
-    *(f"q_{kind.name}" for kind in KINDS),  # whether it asks for this kind of answer
 )  # fmt: skip
 
-COLUMNS: Final = {name: place for place, name in enumerate(NAMES)}
+BEARING: Final = (
+    "one",  # 1
+    "anywhere",  # share of the question's terms, by idf, that any segment or its headings hold
+    "top",  # that the best segment or its headings hold
+    "single",  # that one of the three best holds, the best of them
+    "together",  # share of the terms that the three best hold together
+    "cosine",  # best cosine of the three
+    "cosine_most",  # best cosine of all segments
+    "names",  # share of the question's names and numbers that are found anywhere; 1 where it has none
+    "pairs",  # best ``pairs`` of the three
+    "terms",  # terms of the question, over 12
+    "unspaced",  # whether the question is in a script without spaces between words
+    "unspaced_anywhere", "unspaced_together", "unspaced_pairs", "unspaced_cosine",  # the same there
+)  # fmt: skip
 
+_ASKS_EXTREME: Final = re.compile(
+    r"\b(?:(?P<low>least|fewest|lowest|smallest|shortest|slowest|lightest|cheapest|youngest|minimum|worst)"
+    r"|most|highest|largest|biggest|greatest|longest|tallest|fastest|heaviest|oldest|best|top|maximum"
+    r"|(?:h\u00f6chste|gr\u00f6\u00dfte|l\u00e4ngste|meiste|\u00e4lteste|beste|kleinste|niedrigste|wenigste)[nrsm]?)\b|\u6700",
+    re.IGNORECASE,
+)
+_ASKS_END: Final = re.compile(
+    r"\b(?:(?P<last>last|latest|final|newest|most recent|letzte[nrsm]?|sp\u00e4teste[nrsm]?)"
+    r"|first|earliest|initial|erste[nrsm]?|fr\u00fcheste[nrsm]?)\b|(?P<zh_last>\u6700\u540e|\u6700\u5f8c)|\u9996\u5148|\u7b2c\u4e00|\u6700\u65e9",
+    re.IGNORECASE,
+)
+_ASKS_AFTER: Final = re.compile(r"\b(?:after|next|follow(?:s|ed|ing)|n\u00e4chste[nrsm]?)\b", re.IGNORECASE)
+_ASKS_BEFORE: Final = re.compile(r"\b(?:before|previous|prior|preced(?:es|ed|ing)|vorige[nrsm]?)\b", re.IGNORECASE)
+_COUNTED: Final = re.compile(r"\b(?:how many|wie viele|combien de|cu\u00e1nt[oa]s)\s+(\w+)(?:\s+(\w+))?", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"\d")
 _STOPS: Final = (".", "!", "?", "\u3002", "\uff01", "\uff1f", "\u2026", '."', ".\u201d", ".)", "]")
-_PRONOUN: Final = re.compile(
-    r"\W{0,3}(?:he|she|it|they|his|her|its|their|this|these|that|those|such|er|sie|es|dies\w*|il|elle|ils)\b",
-    re.IGNORECASE,
-)
-_ASIDE: Final = re.compile(
-    r"^\W*(?:references|notes|footnotes|see also|external links|further reading|bibliography|sources|citations|contents"
-    r"|einzelnachweise|weblinks|literatur|siehe auch|\u53c2\u8003\u8d44\u6599|\u53c3\u8003\u8cc7\u6599|\u811a\u6ce8)\b",
-    re.IGNORECASE,
-)
-_REFERENCE: Final = re.compile(r"^\W*(?:jump up)?\s*\^|\bretrieved\b.{0,40}\d{4}|\bISBN\b|\bdoi:", re.IGNORECASE)
 _LEAD: Final = 3
 """Sentences of a page that count as its lead."""
 
@@ -145,26 +148,47 @@ class Question:
         return self._holding([self.head(segment.label) if segment.label else frozenset() for segment in self.tagged])
 
     def _holding(self, words: Sequence[frozenset[str]]) -> NDArray[np.bool_]:
-        known: dict[int, list[bool]] = {}  # many segments share one heading
-        rows = []
-        for held in words:
-            row = known.get(id(held))
-            if row is None:
-                row = known[id(held)] = [term in held for term in self.terms]
-            rows.append(row)
-        return np.asarray(rows, bool).reshape(len(words), len(self.terms))
+        return np.asarray([[term in held for term in self.terms] for held in words], bool).reshape(
+            len(words), len(self.terms)
+        )
 
     @cached_property
     def features(self) -> Numbers:
         """The features of each segment, in the order of :data:`NAMES` [segments, features]."""
-        found = self._lexical() | self._layout() | self._tables() | self._kinds() | self._text() | self._asked()
+        found = self._lexical() | self._layout() | self._tables() | self._kinds()
         return np.stack([np.asarray(found[name], np.float64) for name in NAMES], axis=1)
 
-    @cached_property
-    def seen(self) -> Seen:
-        """The question as the learned parts take it."""
-        everywhere = self.held | self.held_above
-        return Seen(self.features.astype(np.float32), COLUMNS, everywhere, self.shares, self.cosines, self.named)
+    def bearing(self, best: Sequence[int]) -> Numbers:
+        """Return what tells whether the pages bear on the question at all, in the order of :data:`BEARING`.
+
+        :param best: the places of the best segments, best first; three are looked at.
+        """
+        everywhere, shares, cosines = self.held | self.held_above, self.shares, np.clip(self.cosines, 0, None)
+        top, few = best[0], list(best[:3])
+        letters = sum(not term.isascii() and len(term) < 3 for term in self.terms)
+        unspaced = 1.0 if 2 * letters > len(self.terms) else 0.0
+        names = everywhere[:, self.named].any(axis=0) if self.named else np.ones(1)
+        anywhere = (everywhere.any(axis=0) @ shares).item()
+        single = float((everywhere[few] @ shares).max())
+        together = float(everywhere[few].any(axis=0).mean()) if self.terms else 0.0
+        found = {
+            "one": 1.0,
+            "anywhere": anywhere,
+            "top": (everywhere[top] @ shares).item(),
+            "single": single,
+            "together": together,
+            "cosine": float(cosines[few].max()),
+            "cosine_most": float(cosines.max()),
+            "names": float(names.mean()),
+            "pairs": float(self.features[few, NAMES.index("pairs")].max()),
+            "terms": min(len(self.terms), 12) / 12,
+            "unspaced": unspaced,
+            "unspaced_anywhere": unspaced * anywhere,
+            "unspaced_together": unspaced * together,
+            "unspaced_pairs": unspaced * float(self.features[few, NAMES.index("pairs")].max()),
+            "unspaced_cosine": unspaced * float(cosines[few].max()),
+        }
+        return np.asarray([found[name] for name in BEARING])
 
     def _lexical(self) -> dict[str, Numbers]:
         shares, held, everywhere = self.shares, self.held, self.held | self.held_above
@@ -219,7 +243,7 @@ class Question:
             "short": np.asarray(
                 [size < 4 and not _NUMBER.search(s.text) for size, s in zip(sizes, tagged, strict=True)]
             ),
-            "lines": np.asarray([_short_lines(segment.text) * (segment.kind != "row") for segment in tagged]),
+            "lines": np.asarray([_short_lines(segment.text) for segment in tagged]),
             "stop": np.asarray([segment.text.rstrip().endswith(_STOPS) for segment in tagged]),
             "asks": np.asarray([segment.text.rstrip().endswith(("?", "\uff1f", ":")) for segment in tagged]),
             "lead": lead,
@@ -230,23 +254,37 @@ class Question:
         return result
 
     def _tables(self) -> dict[str, Numbers]:
-        tagged, covered = self.tagged, self.held @ self.shares
-        everywhere = self.held | self.held_above
-        rows = np.asarray([segment.kind == "row" for segment in tagged], np.float64)
-        keys = [self.head(_key(segment)) if segment.kind in ("row", "pair") else frozenset() for segment in tagged]
-        nouns = set(stem(self.asked.counted, self.language))
-        sight = Sight(self.held, everywhere, self.shares, self.terms, self.words, self.head, self._content)
-        return {
-            "row_covered": rows * covered,
-            "labelled": np.asarray([segment.kind == "row" and segment.label != "" for segment in tagged]),
-            "one_cell": np.asarray([segment.kind == "row" and "\t" not in segment.text for segment in tagged]),
-            "key_covered": self._holding(keys) @ self.shares,
-            "counted": np.asarray([bool(nouns) and _counts(words, nouns) for words in self.stems], np.float64),
-        } | grid_features(tagged, self._runs(), sight, self.asked)
-
-    def _content(self, text: str) -> list[str]:
-        """Return the stems of a text without stop words."""
-        return query_terms(text, self.language)
+        size, covered = len(self.tagged), self.held @ self.shares
+        rows = np.asarray([segment.kind == "row" for segment in self.tagged], np.float64)
+        result = {name: np.zeros(size) for name in ("extreme", "extreme_other", "end_row", "beside_row", "counted")}
+        result["row_covered"] = rows * covered
+        result["labelled"] = np.asarray([segment.kind == "row" and segment.label != "" for segment in self.tagged])
+        result["one_cell"] = np.asarray([segment.kind == "row" and "\t" not in segment.text for segment in self.tagged])
+        keys = [self.head(_key(segment)) if segment.kind in ("row", "pair") else frozenset() for segment in self.tagged]
+        result["key_covered"] = self._holding(keys) @ self.shares
+        most, end = _ASKS_EXTREME.search(self.query), _ASKS_END.search(self.query)
+        after, before = _ASKS_AFTER.search(self.query), _ASKS_BEFORE.search(self.query)
+        everywhere = (self.held | self.held_above) @ self.shares
+        top = max(1e-9, float(everywhere.max()))
+        if most or end or after or before:
+            for run in self._runs():
+                near = float(everywhere[run].max()) / top  # how likely the question is about this table
+                if end:
+                    last = end["last"] or end["zh_last"]
+                    result["end_row"][run[-1] if last else run[0]] = near
+                if most:
+                    named, other = extremes([self.tagged[i] for i in run], bool(most["low"]), self._is_named)
+                    result["extreme"][run], result["extreme_other"][run] = near * named, near * other
+                values = near * _scaled(covered[run])
+                if after:
+                    result["beside_row"][run[1:]] = values[:-1]
+                if before:
+                    result["beside_row"][run[:-1]] = np.maximum(result["beside_row"][run[:-1]], values[1:])
+        counted = _COUNTED.search(self.query)
+        if counted:
+            nouns = set(stem([word.lower() for word in counted.groups() if word], self.language))
+            result["counted"] = np.asarray([_counts(words, nouns) for words in self.stems], np.float64)
+        return result
 
     def _runs(self) -> list[list[int]]:
         """Return the places of the rows of each table, two rows and more."""
@@ -260,71 +298,17 @@ class Question:
                 runs.append([place])
         return [run for run in runs if len(run) > 1]
 
+    def _is_named(self, head: str) -> bool:
+        """Tell whether the question holds a word of a column's head."""
+        return bool(self.head(head) & {*self.terms})
+
     def _kinds(self) -> dict[str, Numbers]:
         result = {f"fits_{kind.name}": np.zeros(len(self.tagged)) for kind in KINDS}
-        for kind in self.asked.kinds:
+        for kind in asked_kinds(self.query):
             result[f"fits_{kind.name}"] = np.asarray(
                 [kind.is_held(segment.text, self.query) for segment in self.tagged], np.float64
             )
-        fits = np.max([*result.values()], axis=0)
-        return result | {"fits_none": (1 - fits) * bool(self.asked.kinds)}
-
-    def _text(self) -> dict[str, Numbers]:
-        """Signs of running text: what the title leaves to be said, what the sentence before holds, asides."""
-        tagged, held, shares = self.tagged, self.held, self.shares
-        everywhere = (held | self.held_above) @ shares
-        rest = shares * (1 - self.held_title)
-        left = rest.sum(axis=1)
-        two = held.copy()
-        two[1:] |= held[:-1] & (self.neighbours > 0)[:, None]
-        block = np.asarray([segment.score for segment in tagged], np.float64)
-        aside = {above: _ASIDE.search(_nearest(above)) is not None for above in {s.above for s in tagged}}
-        return {
-            "covered_rest": np.where(left > 0, (held * rest).sum(axis=1) / np.maximum(left, 1e-9), 0.0),
-            "covered_two": two @ shares,
-            "behind": float(everywhere.max()) - everywhere,
-            "bm25_rank": _ranks(self.index.scores(self.content)),
-            "block_rank": _ranks(block),
-            "cosine_rank": _ranks(self.cosines),
-            "pronoun": np.asarray([_PRONOUN.match(segment.text) is not None for segment in tagged], np.float64),
-            "size": np.asarray([np.log1p(_size(segment.text)) / np.log(100) for segment in tagged]),
-            "aside": np.asarray(
-                [aside[s.above] or _REFERENCE.search(s.text[:300]) is not None for s in tagged], np.float64
-            ),
-        }
-
-    @cached_property
-    def held_title(self) -> NDArray[np.bool_]:
-        """Whether the title of each segment's page holds each term [segments, terms]."""
-        return self._holding([self.head(segment.above.partition("\n")[0]) for segment in self.tagged])
-
-    def _asked(self) -> dict[str, Numbers]:
-        """What the question itself is like, the same for each segment."""
-        asked, tagged = self.asked, self.tagged
-        found = {
-            "q_terms": min(len(self.terms), 12) / 12,
-            "q_title": float((self.held_title @ self.shares).max()),
-            "q_rows": sum(segment.kind == "row" for segment in tagged) / len(tagged),
-            "q_pages": float(len({segment.span.document for segment in tagged}) > 1),
-            "q_unspaced": self.unspaced,
-            "q_extreme": float(asked.extreme is not None),
-            "q_end": float(bool(asked.end)),
-            "q_beside": float(bool(asked.beside)),
-            "q_counted": float(bool(asked.counted)),
-            "q_demand": float(asked.demand is not None),
-        } | {f"q_{kind.name}": float(kind in asked.kinds) for kind in KINDS}
-        return {name: np.full(len(tagged), value) for name, value in found.items()}
-
-    @cached_property
-    def asked(self) -> Asked:
-        """What the words of the question ask for."""
-        return Asked(self.query)
-
-    @cached_property
-    def unspaced(self) -> float:
-        """1 where the question is in a script without spaces between words, else 0."""
-        letters = sum(not term.isascii() and len(term) < 3 for term in self.terms)
-        return 1.0 if 2 * letters > len(self.terms) else 0.0
+        return result
 
 
 def _length(term: str) -> float:
@@ -379,10 +363,3 @@ def _counts(words: Sequence[str], nouns: set[str]) -> bool:
 def _scaled(values: Numbers) -> Numbers:
     top = float(values.max()) if len(values) else 0.0
     return values / top if top > 0 else np.zeros(len(values))
-
-
-def _ranks(values: Numbers) -> Numbers:
-    """Return 1 over the rank of each value, the highest first; equal ones share the best rank."""
-    ordered = np.sort(-values)
-    ranks: Numbers = 1 / (1.0 + np.searchsorted(ordered, -values))
-    return ranks

@@ -1,13 +1,11 @@
-"""The learned parts of the extractor ``sentences``: a score for each segment, and whether anything answers at all.
+"""Weights of the extractor ``sentences``: learned ones, and margins that were chosen by hand.
 
-``weights.npz`` holds the scorer, a linear part and boosted trees; ``weights.json`` the scale of its scores and the
-weights of the bar. ``prunus train quotes`` learns both again.
+``weights.json`` holds the learned weights; ``prunus train quotes`` learns them again.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -16,17 +14,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...models import boosted
-from ._bearing import BEARING, Numbers, Seen, bearing
-from ._features import NAMES
+from ._features import BEARING, NAMES, Numbers, Question
 
-BAR: Final = 0.45
-"""Nothing is quoted where the chance that the pages answer is below this. Chosen on the dev half: of pages whose chance
-is stated as .40 to .50, half answer.
-"""
-
-MARGIN: Final = {"one": 5.4, "first": 2.7, "last": 1.35, "bridge": 1.35, "missing": 5.4}
-"""By how much a further segment may be worse than the best one, in scores: 1 is e times less likely.
+MARGIN: Final = {"one": 4.0, "first": 2.0, "last": 1.0, "bridge": 1.0, "missing": 4.0}
+"""By how much a further segment may be worse than the best one.
 
 ``one``: segments of one page. ``first``, ``last``: of several pages, where the chosen segments hold none of the
 question's terms, and where they hold all; ``first`` also for a page of which nothing is chosen, if it says as much of
@@ -34,52 +25,51 @@ the question. ``bridge`` is added to a segment of a page that a chosen segment n
 the terms that it holds and no chosen one does. Chosen by hand on the dev halves.
 """
 
+_ROW: Final = NAMES.index("row")
+_LOOKED_AT: Final = 3
+"""Best segments that tell whether the pages bear on the question."""
+
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What was learned.
+    """The learned weights.
 
-    :param segment: scores segments by their features (``_features.NAMES``).
-    :param scale: scores are multiplied by it: their softmax over a page's segments is then the chance of each.
-    :param bears: weight of each sign that pages bear on a question (``_bearing.BEARING``).
+    :param text, row: weight of each feature (``_features.NAMES``), in other segments and in rows of tables.
+    :param bears: weight of each sign that pages bear on a question (``_features.BEARING``).
     """
 
-    segment: boosted.Boosted
-    scale: float
+    text: Numbers
+    row: Numbers
     bears: Numbers
 
-    def scores(self, seen: Seen) -> Numbers:
+    def scores(self, features: Numbers) -> Numbers:
         """Return the score of each segment [segments]."""
-        return self.scale * self.segment.scores(seen.features)
+        return np.where(features[:, _ROW] > 0, features @ self.row, features @ self.text)
 
-    def chance(self, seen: Seen, scores: Numbers) -> float:
-        """Return the chance, from 0 to 1, that the pages answer the question; 0 for a question without terms."""
-        if not len(seen.shares):
-            return 0.0
-        return 1 / (1 + math.exp(-(bearing(seen, scores) @ self.bears).item()))
+    def answers(self, question: Question, scores: Numbers) -> bool:
+        """Tell from the best segments whether the pages bear on the question at all."""
+        return bool(question.terms) and (question.bearing(best(scores)) @ self.bears).item() >= 0
 
 
-def weights_of(segment: boosted.Boosted, stored: Mapping[str, Any]) -> Weights:
-    """Return the weights of a scorer and of a mapping of ``weights.json``.
+def best(scores: Numbers) -> list[int]:
+    """Return the places of the best three segments, best first."""
+    places: list[int] = np.argsort(-scores, kind="stable")[:_LOOKED_AT].tolist()
+    return places
+
+
+def weights_of(stored: Mapping[str, Any]) -> Weights:
+    """Return the weights that a mapping of ``weights.json`` holds.
 
     :raises ValueError: they are of other features.
     """
-    bears = stored["bears"]
-    if segment.names != NAMES or {*bears} != {*BEARING}:
+    segment, bears = stored["segment"], stored["bears"]
+    if {*segment} != {*NAMES} or {*bears} != {*BEARING}:
         raise ValueError("the weights of quotes are of other features; learn them again: prunus train quotes")
-    return Weights(segment, float(stored["scale"]), np.asarray([bears[name] for name in BEARING], np.float64))
-
-
-def read(path: Path) -> Weights:
-    """Read the weights of ``path``, a JSON file, and of the ``.npz`` file beside it.
-
-    :raises BadInput: the scorer is missing or damaged.
-    :raises ValueError: they are of other features.
-    """
-    return weights_of(boosted.load(path.with_suffix(".npz")), json.loads(path.read_text("utf-8")))
+    text, row = np.asarray([segment[name] for name in NAMES], np.float64).T
+    return Weights(text, row, np.asarray([bears[name] for name in BEARING], np.float64))
 
 
 @cache
 def weights() -> Weights:
     """Return the weights of this version; they are read once."""
-    return read(Path(__file__).with_name("weights.json"))
+    return weights_of(json.loads(Path(__file__).with_name("weights.json").read_text("utf-8")))

@@ -1,7 +1,7 @@
 """``sentences`` (default): the best sentences, rows and items for a question, the best first, without a model.
 
-Each segment gets a score from its features (``_features.py``) by a small learned model (``_weights.py``). A second one
-tells from the best segments how likely the pages answer the question at all; below ``BAR`` nothing is quoted.
+Each segment gets a score: the sum of its features (``_features.py``) by learned weights (``weights.json``). A second
+weighing tells from the best segments whether the pages bear on the question at all.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ...core.text.bm25 import tokens
 from ...core.text.likeness import Likeness
 from ...core.text.numbers import bounded_int
 from ._features import Numbers, Question
-from ._weights import BAR, MARGIN, weights
+from ._weights import MARGIN, weights
 
 ONE_PAGE = 2
 """Most segments that are chosen of one page, by default."""
@@ -33,7 +33,7 @@ _BRACKETED: Final = re.compile(r"\([^()]{0,80}\)")
 
 
 class Engine:
-    """Scores segments by a learned model; chooses one or two, and none for a question that the pages do not answer."""
+    """Scores segments by learned weights; chooses one or two, and none for a question that the pages do not answer."""
 
     name = "sentences"
     per_page = False
@@ -60,9 +60,8 @@ class Engine:
 
     def _extract(self, query: str, tagged: Sequence[Tagged]) -> list[int] | None:
         question = Question(query, tagged, cosines(self.embedder, query, tagged))
-        learned = weights()
-        score = learned.scores(question.seen)
-        if learned.chance(question.seen, score) < BAR:
+        score = weights().scores(question.features)
+        if not weights().answers(question, score):
             return None
         return [tagged[place].tag for place in self._choose(score, question)]
 
