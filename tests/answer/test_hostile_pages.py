@@ -199,10 +199,10 @@ def test_an_altered_plan_stays_inside_its_limits(web: World) -> None:
 def test_without_the_check_of_plans_it_would_flood_the_search(web: World, monkeypatch: pytest.MonkeyPatch) -> None:
     from prunus.core.types import Plan, SearchQuery
 
-    def unchecked(self: object, reply: planning.PlanReply) -> Plan:
+    def unchecked(reply: planning.PlanReply, limit: int) -> Plan:
         return Plan(True, "", tuple(SearchQuery(query.text, "en", query.time_range) for query in reply.queries))
 
-    monkeypatch.setattr(planning.Engine, "_plan", unchecked)
+    monkeypatch.setattr(planning, "_plan", unchecked)
     chat = Conversation()
     ask(QUESTION, Model(altering), chat=chat)
     del web.requests[:]

@@ -44,7 +44,7 @@ class Engine:
         if not len(blocks):
             return np.zeros(0)
         odds = model().scores(features(query, blocks, self.embedder))
-        return rank_headers_below_rows(1 / (1 + np.exp(-odds.clip(-_MOST_ODDS, _MOST_ODDS))), blocks)
+        return rank_headers_below_rows((1 / (1 + np.exp(-odds.clip(-_MOST_ODDS, _MOST_ODDS)))) ** 0.5, blocks)
 
 
 @cache
