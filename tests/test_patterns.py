@@ -31,8 +31,7 @@ ONCE = {
 """Patterns that are matched at a place and, where they fail, not at the next one, with the reason."""
 
 BUILT: Mapping[str, Callable[[], list[re.Pattern[Any]]]] = {
-    "prunus.evidence.score.paths.transformers.loaded:forged_marks": list,  # escaped marks without a repeat
-    "prunus.models.llm.transformers:_read": list,  # the same
+    "prunus.models.chat_prompt:forged_marks": list,  # escaped marks without a repeat
     "prunus.pages.clean.formatting:_pattern": lambda: [
         formatting._pattern(source, of_text) for source in (formatting._START, formatting._RENAMED) for of_text in (True, False)
     ],

@@ -81,7 +81,7 @@ def numbers(text: str, option: str) -> list[int]:
 @click.option("--search", default="", help="Provider of the search for --bare, as searxng:http://localhost:8888.")
 @click.option("--pages", default=3, show_default=True, help="Pages of a question of --bare at most.")
 @click.option("--budgets", default="2048,4096,8192", show_default=True, help="Tokens to prune pages to.")
-@click.option("--first-stage", default="learned", show_default=True, help="Scorer of the first stage.")
+@click.option("--first-stage", default="hybrid", show_default=True, help="Scorer of the first stage.")
 @click.option("--coarse", default=256, show_default=True, help="Words of a block of the first stage at most.")
 @click.option("--fine", default=128, show_default=True, help="Words of a block of the second stage at most.")
 @click.option("--prompt", default="htmlrag", show_default=True, help="Name of the prompt.")

@@ -98,7 +98,7 @@ class Settings:
     :param chromium: path of the browser's program; '' looks for an installed one.
     """
 
-    scorer: str = "learned"
+    scorer: str = "hybrid"
     fine: str = ""
     path_scorer: str = ""
     embedder: str = "static"
