@@ -215,6 +215,11 @@ def fetched(part: Part, settings: Settings) -> Part:
     return replace(part, rows=tuple(_with_page(row, next(pages)) if row.fetch else row for row in part.rows))
 
 
+def rows_in_parquet(name: str) -> int:
+    """Return the number of rows that a Parquet file says it has."""
+    return int(parquet_packages()[1].read_metadata(name).num_rows)
+
+
 def check_packages(sources: Sequence[Source]) -> None:
     """Check that the packages that read the sources are installed.
 

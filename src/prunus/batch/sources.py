@@ -50,7 +50,7 @@ def sources_of(inputs: Sequence[str], failures: Failures) -> list[Source]:
         except BadInput as error:
             failures.note(error)
     if documents:
-        found.append(_documents("documents", documents))
+        found.append(_documents("(documents)", documents))
     return found
 
 
