@@ -83,6 +83,35 @@ class Crew:
                 yield member.part, member.end()
 
 
+class Alone:
+    """One process that does one part after the other, for a caller that shares parts out itself.
+
+    :param seconds: time for a page; after it the page hangs.
+    """
+
+    def __init__(self, task: Task, settings: Settings, seconds: float) -> None:
+        self._member = _Member(Crew(task, settings, 1, seconds))
+
+    def records(self, part: Part) -> list[Record]:
+        """Return the records of a part, one for each row in the same order.
+
+        :raises OutsideFailed: the process dies before it can work.
+        """
+        if not part.rows:
+            return []
+        member = self._member
+        member.begin(part)
+        while len(member.records) < len(part.rows):
+            if member.pipe is not None and wait([member.pipe], timeout=_TICK):
+                member.receive()
+            member.watch()
+        return member.end()
+
+    def close(self) -> None:
+        """End the process."""
+        self._member.stop()
+
+
 @dataclass(slots=True)
 class _Member:
     """One process, and the part that it works on.

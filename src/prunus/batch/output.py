@@ -63,6 +63,18 @@ class Counts:
             "skipped_records": dict(sorted(self.skipped.items())),
         }  # fmt: skip
 
+    def as_note(self) -> dict[str, Any]:
+        """Return the counts of one part as :meth:`from_note` reads them."""
+        return {"done": self.done, "nothing": self.nothing, "failed": self.failed, "skipped": self.skipped}
+
+    @classmethod
+    def from_note(cls, note: Mapping[str, Any]) -> Counts:
+        """Return the counts of one part.
+
+        :raises KeyError: one is missing.
+        """
+        return cls(1, note["done"], note["nothing"], Counter(note["failed"]), Counter(note["skipped"]))
+
     @classmethod
     def of(cls, part: Part, records: Sequence[Mapping[str, Any]]) -> Counts:
         """Return the counts of a part."""
@@ -89,7 +101,7 @@ class Output:
 
         :param identity: what the records depend on; another run with another identity is refused.
         :param failures: collects the sources that have changed since an earlier run.
-        :raises BadInput: the folder cannot be written, another run is writing it, or it is not the output of this batch.
+        :raises BadInput: the folder cannot be written, another run is writing it, or another batch wrote it.
         """
         own = self.folder / _OWN
         with self._errors():
@@ -121,12 +133,12 @@ class Output:
         for path in sorted((self.folder / _OWN).glob("[0-9]*.json")):
             try:
                 note = json.loads(path.read_bytes())
-                failed, end = Counter(note["failed"]), note["end"]
-                if retry_failed and failed:
+                part, end = Counts.from_note(note), note["end"]
+                if retry_failed and part.failed:
                     continue
                 key = note["source"], note["part"]
                 ends.setdefault(key[0], {})[key[1]] = None if end is None else Mark(*end)
-                counts.add(Counts(1, note["done"], note["nothing"], failed, Counter(note["skipped"])))
+                counts.add(part)
             except (OSError, ValueError, KeyError, TypeError) as error:
                 raise BadInput(f"{path}: damaged; remove it, and its part runs again", subject=str(path)) from error
         return ends, counts
@@ -144,10 +156,7 @@ class Output:
                 with self._whole(self.folder / f"part-{name}.{self.form}") as path:
                     self._fill(path, located)
             end = None if part.end is None else [part.end.record, part.end.place]
-            note = {
-                "source": part.source, "part": part.number, "end": end, "done": counts.done,
-                "nothing": counts.nothing, "failed": counts.failed, "skipped": counts.skipped,
-            }  # fmt: skip
+            note = {"source": part.source, "part": part.number, "end": end} | counts.as_note()
             with self._whole(self.folder / _OWN / f"{name}.json") as path:
                 path.write_text(json.dumps(note), "utf-8")
         except OSError as error:

@@ -92,7 +92,7 @@ class Archive:
     def _each(self, file: Any, start: int, inside: bool = False) -> Iterator[Record]:
         if start:
             file.seek(start)
-        records = iter(_iterator(file))
+        records = iter(_iterator(_Rest(file)))
         while True:
             try:
                 record = next(records, None)
@@ -177,6 +177,23 @@ class Archive:
         return Record(at.place, at.url, at.id, page)
 
 
+class _Rest:
+    """The rest of a file, whose places count from 0 at its start."""
+
+    def __init__(self, file: Any) -> None:
+        self._file, self._place = file, 0
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes."""
+        data: bytes = self._file.read(size)
+        self._place += len(data)
+        return data
+
+    def tell(self) -> int:
+        """Return the bytes that were read."""
+        return self._place
+
+
 def _type_of(record: Any, http: bool) -> str:
     """Return a record's media type, as ``text/html``; '' where none is given."""
     given = record.http_content_type if http else record.headers.get("Content-Type")
@@ -208,7 +225,8 @@ def _iterator(file: Any) -> Any:
 
 def _unchunked(content: bytes) -> bytes:
     """Undo the transfer coding of chunks; many crawlers undo it and keep the header, so other content is returned."""
-    pieces, place = [], 0
+    pieces: list[bytes] = []
+    place = 0
     while True:
         end = content.find(b"\r\n", place, place + 1000)
         try:
