@@ -45,7 +45,9 @@ class Scorer:
 @pytest.fixture
 def task(tmp_path: Path) -> Task:
     (tmp_path / "odd.py").write_text(SCORER, "utf-8")
-    return Task("prune", "What do pages do?", 200, options=Options(scorer=f"{tmp_path}/odd.py:Scorer"))
+    return Task(
+        "prune", "What do pages do?", 200, options=Options(scorer=f"{tmp_path}/odd.py:Scorer", tokenizer="approx")
+    )
 
 
 def part(number: int, *words: str) -> Part:

@@ -60,7 +60,7 @@ def made(folder: Path, kind: str) -> Source:
     if kind == "wacz":
         need("fastwarc")
         archives = [
-            packed([record(0, b"x", status=404), *(record(n, page(n)) for n in range(first, first + 8))])
+            packed([record(0, b"x", status=404), *(record(n, page(n)) for n in range(first, min(first + 8, 23)))])
             for first in (0, 8, 16)
         ]
         return source_of(write_wacz(folder / "a.wacz", archives))

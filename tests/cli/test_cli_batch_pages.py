@@ -335,7 +335,7 @@ def test_kills_at_random_moments_lose_and_double_nothing(folder: Path) -> None:
     for number in range(60):
         (folder / "site" / f"{number:02}.html").write_bytes(page(number))
     inputs = ["a.warc.gz", "pages.jsonl", "site"]
-    choices = ["--do", "prune", "-q", FACTS, "--budget", "40", "--part", "3", "--workers", "2", "--quiet"]
+    choices = ["--do", "clean", "--part", "3", "--workers", "2", "--quiet"]
     subprocess.run([*PROGRAM, "batch", *inputs, "-o", "calm", *choices], env=environment(), check=True, timeout=900)
     killed = kill_at_random([*PROGRAM, "batch", *inputs, "-o", "out", *choices], folder / "out", KILLS)
     assert killed == KILLS

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from ..api.answers import stream
 from ..api.pages import Pruner, check_format, read, read_each
-from ..core.errors import BadInput, NothingFound, OutsideFailed, PrunusError, one_line
+from ..core.errors import BadEngine, BadInput, NothingFound, OutsideFailed, PrunusError, one_line
 from ..core.events import answer_of
 from ..core.options import Options
 from ..core.settings import Settings, load_settings
@@ -111,8 +111,7 @@ class Work:
         except OutsideFailed as error:
             return made | failed(str(error), "outside")
         except PrunusError as error:
-            large = "is over the limit of" in str(error)
-            return made | failed(str(error), "large" if large else "page")
+            return made | failed(str(error), _kind(error))
         except MemoryError:
             return made | failed("this page needs more memory than there is", "memory")
         except Exception as error:  # a bug fails this page only; the record says where it is
@@ -159,6 +158,18 @@ def failed(error: str, kind: str) -> dict[str, Any]:
     :param kind: one of :data:`FAILURES`.
     """
     return {"status": "failed", "error": one_line(error, longest=500), "kind": kind}
+
+
+def _kind(error: PrunusError) -> str:
+    """Return the kind of failure that an error of a page stands for."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, MemoryError):
+            return "memory"
+        cause = cause.__cause__
+    if isinstance(error, BadEngine) or "fails by a bug" in str(error):
+        return "bug"
+    return "large" if "over the limit of" in str(error) else "page"
 
 
 def _plain(citation: Citation) -> dict[str, Any]:

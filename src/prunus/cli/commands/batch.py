@@ -106,9 +106,7 @@ class _Run:
     help="Processes to use; by default 1 for jobs, and all cores for pages.",
 )
 @click.option("--retry-failed", is_flag=True, help="Run again what failed before.")
-@click.option(
-    "--do", type=Choice(list(ACTIONS)), metavar="ACTION", help="clean, prune or ask: for every page of INPUT."
-)
+@click.option("--do", type=Choice(list(ACTIONS)), help="Do this with every page of INPUT.")
 @question("Question for the pages that bring none.")
 @budget("each page's evidence")
 @click.option("--format", "format_", type=FORMATS, default="html", show_default=True, help="Format of the output.")
