@@ -245,3 +245,49 @@ def test_parts_pass_between_machines_unchanged(tmp_path: Path) -> None:
     part = Part(3, 4, "näme", rows, None, {"type": 2})
     assert unpack(pack(part)) == part
     assert unpack(pack(Part(0, 0, "", (), None))) == Part(0, 0, "", (), None)
+
+
+def test_the_actors_of_ray_write_what_one_machine_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Called by hand, without Ray: what Ray adds is only where and when they are called."""
+    arrow = need("pyarrow")
+    need("fastwarc")
+    from prunus.batch.on_ray import _Cut, _Do, _readers
+    from prunus.batch.output import Counts, Output
+    from prunus.batch.run import Batch
+    from prunus.batch.work import Task, Work
+
+    class Here:
+        def __init__(self, task: Task, settings: Settings, seconds: float) -> None:
+            self.work = Work(task, settings)
+
+        def records(self, part: Part) -> list[dict[str, Any]]:
+            return [self.work.record(row) for row in part.rows]
+
+    monkeypatch.setattr("prunus.batch.on_ray.Alone", Here)
+    given = [write_archive(tmp_path / "a.warc.gz", 9), lines(tmp_path / "b.jsonl", [{"text": "Trams."}, "{broken"])]
+    given += [
+        lines(tmp_path / "c.txt", ["https://example.org/"]),
+        parquet(tmp_path / "bad.parquet", {"colour": ["red"]}),
+    ]
+    batch = Batch([str(path) for path in given], Task(), SETTINGS, rows=4)
+    batch.find()
+    assert _readers(batch) == [[0], [1], [3], [2]]  # lists of addresses are read together
+    output = Output(tmp_path / "out", batch.task, "jsonl")
+    batch.begin(output)
+    cut, do = _Cut(batch), _Do(batch, str(output.folder), "jsonl")
+    counts, failures = Counts(), {}
+    for table in cut(arrow.table({"sources": [[0], [1], [3]]})):
+        found = json.loads(do(table).column("counts")[0].as_py())
+        failures |= found["failures"]
+        if found["counts"] is not None:
+            counts.add(Counts.from_note(found["counts"]))
+    output.close()
+    assert (counts.parts, counts.done, dict(counts.failed)) == (4, 10, {"page": 1})
+    assert [Path(name).name for name in failures] == ["bad.parquet"]
+    written = [
+        json.loads(line) for path in sorted((tmp_path / "out").glob("part-*")) for line in path.open(encoding="utf-8")
+    ]
+    assert [(Path(row["source"]).name, row["record"]) for row in written] == [
+        *(("a.warc.gz", number) for number in range(1, 10)), ("b.jsonl", 1), ("b.jsonl", 2),
+    ]  # fmt: skip
+    assert output.finished()[1].pages == 11

@@ -129,7 +129,7 @@ class _Run:
 @click.option("--dry-run", is_flag=True, help="Tell parts and time, and write nothing.")
 @common
 @click.pass_context
-def command(context: click.Context, inputs: tuple[str, ...], output: str, **flags: Any) -> None:
+def command(context: click.Context, /, inputs: tuple[str, ...], output: str, **flags: Any) -> None:
     """Run many jobs from a file, or do the same with every page of INPUT, and resume after a stop.
 
     JOBS is a file of JSON lines, or - for standard input. Each line is one job with a unique id, as
