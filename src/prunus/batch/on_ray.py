@@ -167,8 +167,9 @@ def _started(ray: Any, address: str, workers: int) -> Iterator[None]:
             ray.init(
                 address="local", num_cpus=workers + 1, object_store_memory=_STORE, include_dashboard=False, **quiet
             )
-    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-        raise OutsideFailed(f"ray {address}: cannot be reached ({one_line(str(error))})", subject="ray") from error
+    except Exception as error:  # Ray raises bare exceptions where a node does not start
+        where = f"ray at {address}: cannot be reached" if address else "ray: cannot be started"
+        raise OutsideFailed(f"{where} ({one_line(str(error))})", subject="ray") from error
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     context.target_max_block_size = 1  # each part goes on as soon as it is read
