@@ -67,7 +67,11 @@ def test_spark_gives_what_the_plain_call_gives(tmp_path: Path) -> None:
     parquet.write_table(pages(8), tmp_path / "pages.parquet")
     command = [sys.executable, str(EXAMPLE), "pages.parquet", "out.parquet", TASK.question]
     done = subprocess.run(
-        command, cwd=tmp_path, env=environment() | {"SPARK_LOCAL_IP": "127.0.0.1"}, capture_output=True, timeout=1500
+        command,
+        cwd=tmp_path,
+        env=environment() | {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable},
+        capture_output=True,
+        timeout=1500,
     )
     assert done.returncode == 0, done.stderr.decode()[-2000:]
     rows = sorted(parquet.read_table(tmp_path / "out.parquet").to_pylist(), key=lambda row: int(row["id"]))

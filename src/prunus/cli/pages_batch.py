@@ -136,6 +136,7 @@ def _settle(batch: Batch, before: Counts, now: Counts, flags: Mapping[str, Any],
     for line in batch.failures.values():
         say(f"prunus: {one_line(line)}")
     if failed or batch.failures:
-        pages = f"{failed.total():,} of {now.pages + before.pages:,} pages failed" if failed else ""
+        of_all = f"{failed.total():,} of {now.pages + before.pages:,} pages failed"
+        pages = f'{of_all}, see "error" in {flags["output"]}' if failed else ""
         inputs = f"{counted(len(batch.failures), 'input')} could not be used" if batch.failures else ""
-        raise DoneInPart(f'{"; ".join(filter(None, [pages, inputs]))}; see "error" in {flags["output"]}')
+        raise DoneInPart("; ".join(filter(None, [pages, inputs])))

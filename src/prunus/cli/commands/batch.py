@@ -144,9 +144,9 @@ def command(context: click.Context, /, inputs: tuple[str, ...], output: str, **f
       prunus batch jobs.jsonl -o answers.jsonl
       prunus batch jobs.jsonl -o answers.jsonl --workers 4 --json
       prunus batch jobs.jsonl -o answers.jsonl --retry-failed
-      prunus batch crawl/*.warc.gz -o clean --do clean --main --format markdown
-      prunus batch pages.parquet -o evidence --do prune -q "When does it open?" --to parquet
-      prunus batch crawl/ -o clean --do clean --dry-run
+      prunus batch examples/site -o clean --do clean --main --format markdown
+      prunus batch examples/site -o evidence --do prune -q "What does one Pell 2 cost?"
+      prunus batch examples/site -o clean --do clean --dry-run
     """
     if flags["do"]:
         run_pages(inputs, flags | {"output": output})
