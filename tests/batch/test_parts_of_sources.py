@@ -284,9 +284,8 @@ def test_the_actors_of_ray_write_what_one_machine_writes(tmp_path: Path, monkeyp
     output.close()
     assert (counts.parts, counts.done, dict(counts.failed)) == (4, 10, {"page": 1})
     assert [Path(name).name for name in failures] == ["bad.parquet"]
-    written = [
-        json.loads(line) for path in sorted((tmp_path / "out").glob("part-*")) for line in path.open(encoding="utf-8")
-    ]
+    texts = [path.read_text("utf-8") for path in sorted((tmp_path / "out").glob("part-*"))]
+    written = [json.loads(line) for text in texts for line in text.splitlines()]
     assert [(Path(row["source"]).name, row["record"]) for row in written] == [
         *(("a.warc.gz", number) for number in range(1, 10)), ("b.jsonl", 1), ("b.jsonl", 2),
     ]  # fmt: skip
