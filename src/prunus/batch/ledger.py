@@ -65,7 +65,7 @@ class Ledger:
                 raise BadInput(f"{path}: this is not a file", subject=str(path))
             self._file: BinaryIO = path.open("ab+", buffering=0)
         try:
-            _lock(self._file, path)
+            lock(self._file, path)
             self._mend()
             self._load()
             if retry_failed and self.failed:
@@ -164,7 +164,7 @@ class Ledger:
                 beside.unlink(missing_ok=True)
             self._file.close()
             self._file = self.path.open("ab+", buffering=0)
-            _lock(self._file, self.path)  # the lock was on the replaced file
+            lock(self._file, self.path)  # the lock was on the replaced file
         self.answered -= self.failed
         self.failed = set()
 
@@ -177,7 +177,7 @@ class Ledger:
             raise BadInput(f"{self.path}: cannot be written ({error.strerror})", subject=str(self.path)) from error
 
 
-def _lock(file: BinaryIO, path: Path) -> None:
+def lock(file: BinaryIO, path: Path) -> None:
     """Lock the file against other runs, where the system has locks.
 
     :raises BadInput: another run holds the lock.

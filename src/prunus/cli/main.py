@@ -26,7 +26,7 @@ COMMANDS: Final = {
     "replay": "Answer a recorded question again from its record.",
     "search": "Search the web or a folder, and list the hits.",
     "index": "Build a tree of summaries over documents, and search it.",
-    "batch": "Run many jobs from a file, and resume after a stop.",
+    "batch": "Run many jobs, or do the same with every page, and resume.",
     "fetch": "Fetch pages unchanged, within the configured limits.",
     "cache": "Show or clear the caches on disk.",
     "serve": "Serve Prunus over HTTP, and as a model to OpenAI's clients.",

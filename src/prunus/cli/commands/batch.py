@@ -1,4 +1,4 @@
-"""``prunus batch``: run the jobs of a file in one process or several, and resume after a stop."""
+"""``prunus batch``: run the jobs of a file, or do the same with every page, and resume after a stop."""
 
 from __future__ import annotations
 
@@ -18,16 +18,25 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeAlias
 
 import click
+from click.core import ParameterSource
 
 from ...batch.jobs import JobLine, answer, as_bytes, each_line
 from ...batch.ledger import Fate, Ledger
+from ...batch.output import FORMS
+from ...batch.read import ROWS
+from ...batch.run import SECONDS
+from ...batch.work import ACTIONS
 from ...core.errors import BadInput, PrunusError
 from ...core.settings import load_settings
-from ..choices import common
+from ..choices import FORMATS, Choice, budget, common, engines, question
 from ..output import DoneInPart, Interrupted, counted, emit_json, progress, say
+from ..pages_batch import run_pages
 
 _WAITING: Final = 2
 """Jobs in the pool for each worker: one at work and one waiting, so that no worker idles."""
+
+_OF_JOBS: Final = frozenset({"inputs", "output", "workers", "retry_failed", "as_json", "quiet"})
+"""The parameters of a file of jobs; the others need ``--do``."""
 
 Answered: TypeAlias = "tuple[bytes, Fate, str]"
 """A job's record as JSON, how the job ended, and the traceback of a bug."""
@@ -81,33 +90,70 @@ class _Run:
 
 
 @click.command("batch")
-@click.argument("jobs", type=click.Path(), metavar="JOBS")
+@click.argument("inputs", nargs=-1, required=True, type=click.Path(), metavar="JOBS | INPUT...")
 @click.option(
     "-o",
     "--output",
     required=True,
     type=click.Path(readable=False),
     metavar="OUT",
-    help="File for the records.",
+    help="File for the records of jobs; folder for those of pages.",
 )
 @click.option(
-    "--workers", type=click.IntRange(1, 64), default=1, show_default=True, metavar="N", help="Processes to use."
+    "--workers",
+    type=click.IntRange(1, 256),
+    metavar="N",
+    help="Processes to use; by default 1 for jobs, and all cores for pages.",
 )
-@click.option("--retry-failed", is_flag=True, help="Run the jobs again that failed before.")
+@click.option("--retry-failed", is_flag=True, help="Run again what failed before.")
+@click.option("--do", type=Choice(list(ACTIONS)), help="Do this with every page of INPUT.")
+@question("Question for the pages that bring none.")
+@budget("each page's evidence")
+@click.option("--format", "format_", type=FORMATS, default="html", show_default=True, help="Format of the output.")
+@click.option("--main", is_flag=True, help="Clean only the page's own content.")
+@engines
+@click.option("--llm", default="", metavar="SPEC", help="The language model, as http://host/v1#model.")
+@click.option("--to", type=Choice(list(FORMS)), default="jsonl", show_default=True, help="How records are written.")
+@click.option("--on", default="", metavar="PLACE", help="Where to work: ray, or ray:ADDRESS; by default here.")
+@click.option(
+    "--part", type=click.IntRange(1, 100_000), default=ROWS, show_default=True, metavar="N", help="Pages of a part."
+)
+@click.option(
+    "--page-seconds",
+    type=click.FloatRange(min=0.1),
+    default=SECONDS,
+    show_default=True,
+    metavar="S",
+    help="Time for a page; it is tried twice.",
+)
+@click.option("--dry-run", is_flag=True, help="Tell parts and time, and write nothing.")
 @common
-def command(jobs: str, output: str, **flags: Any) -> None:
-    """Run many jobs from a file, and resume after a stop.
+@click.pass_context
+def command(context: click.Context, /, inputs: tuple[str, ...], output: str, **flags: Any) -> None:
+    """Run many jobs from a file, or do the same with every page of INPUT, and resume after a stop.
 
     JOBS is a file of JSON lines, or - for standard input. Each line is one job with a unique id, as
     {"id": 1, "command": "prune", "page": "a.html", "question": "When does it open?"}. OUT receives one JSON line per
     job, in the order in which the jobs end. Jobs that have a record in OUT already are skipped.
+
+    With --do, INPUT is a folder, a document, an archive (WARC, WET, WACZ), rows (JSON lines, Parquet) or a .txt file
+    of addresses. OUT is a folder with a file for each part of an input. Parts that are done already are skipped.
 
     \b
     Examples:
       prunus batch jobs.jsonl -o answers.jsonl
       prunus batch jobs.jsonl -o answers.jsonl --workers 4 --json
       prunus batch jobs.jsonl -o answers.jsonl --retry-failed
+      prunus batch examples/site -o clean --do clean --main --format markdown
+      prunus batch examples/site -o evidence --do prune -q "What does one Pell 2 cost?"
+      prunus batch examples/site -o clean --do clean --dry-run
     """
+    if flags["do"]:
+        run_pages(inputs, flags | {"output": output})
+        return
+    _check_of_jobs(context, inputs)
+    jobs = inputs[0]
+    workers = flags["workers"] or 1
     started = time.perf_counter()
     settings = load_settings()
     _check(jobs, output)
@@ -118,7 +164,7 @@ def command(jobs: str, output: str, **flags: Any) -> None:
         with progress(total, "jobs", flags["quiet"]) as step:
             run = _Run(ledger, step)
             try:
-                work(run, each_line(file), flags["workers"], settings.budget)
+                work(run, each_line(file), workers, settings.budget)
             except KeyboardInterrupt:
                 raise Interrupted(
                     f"interrupted; {run.done + run.failed:,} jobs of this run are done, with whole records in "
@@ -225,6 +271,19 @@ def _prepare() -> None:
             os._exit(1)
 
     threading.Thread(target=end_with_parent, daemon=True).start()
+
+
+def _check_of_jobs(context: click.Context, inputs: tuple[str, ...]) -> None:
+    """Refuse what only pages have.
+
+    :raises BadInput: several inputs, or an option of pages, without --do.
+    """
+    if len(inputs) > 1:
+        raise BadInput("several inputs need --do: clean, prune or ask; a file of jobs stands alone", subject="--do")
+    for parameter in context.command.params:
+        given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+        if given and parameter.name not in _OF_JOBS:
+            raise BadInput(f"{parameter.opts[-1]} is for pages, and needs --do: clean, prune or ask", subject="--do")
 
 
 def _check(jobs: str, output: str) -> None:

@@ -1,0 +1,188 @@
+"""Run a batch on Ray: Ray Data reads the sources, shares the parts out to actors, and holds back what is read too fast.
+
+Each actor gives its parts to a process of its own, so that a page which kills or hangs it fails alone, as on one
+machine. It writes its parts itself: the inputs and the output must be at the same path on every machine.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from ..core.errors import Failures, MissingExtra, OutsideFailed, one_line
+from .crew import Alone
+from .output import Counts, Output
+from .read import parquet_packages
+from .rows import Mark, Part, Row
+from .run import Batch
+
+_STORE: Final = 1 << 30
+"""Bytes for parts on their way, where Ray is started here."""
+_TEXTS: Final = ("url", "id", "media_type", "charset", "path", "question", "error", "kind")
+
+
+def run_on_ray(batch: Batch, output: Output, address: str = "") -> Iterator[Counts]:
+    """Do the parts that are not done on a cluster; yield what came of each.
+
+    :param address: of a running cluster, as ``auto``, ``HOST:6379`` or ``ray://HOST:10001``; '' starts Ray here, with
+        the batch's number of workers.
+    :raises MissingExtra: Ray is not installed.
+    :raises OutsideFailed: the cluster cannot be reached, or fails.
+    """
+    ray = _package()
+    with _started(ray, address, batch.workers), _errors(ray):
+        cores = int(ray.cluster_resources().get("CPU", 1))
+        workers = max(1, min(batch.workers, cores - 1)) if not address else max(1, cores - 1)
+        share = 1.0 if cores > 1 else 0.5
+        data = ray.data.from_items([{"sources": numbers} for numbers in _readers(batch)])
+        parts = data.map_batches(
+            _Cut, fn_constructor_args=(batch,), batch_size=1, batch_format="pyarrow", num_cpus=share / 2,
+            compute=ray.data.ActorPoolStrategy(min_size=1, max_size=2),
+        )  # fmt: skip
+        done = parts.map_batches(
+            _Do, fn_constructor_args=(batch, str(output.folder), output.form), batch_size=1, batch_format="pyarrow",
+            num_cpus=share if share < 1 else 1, compute=ray.data.ActorPoolStrategy(size=workers),
+        )  # fmt: skip
+        for row in done.iter_rows():
+            found = json.loads(row["counts"])
+            for name, reason in found["failures"].items():
+                batch.failures[name] = reason
+            if found["counts"] is not None:
+                yield Counts.from_note(found["counts"])
+
+
+class _Cut:
+    """An actor that reads sources and yields their parts, packed.
+
+    :param batch: what is to be done.
+    """
+
+    def __init__(self, batch: Batch) -> None:
+        self.batch = batch
+
+    def __call__(self, table: Any) -> Iterator[Any]:
+        """Yield a table of one row for each part, and one for the sources that failed."""
+        arrow, _ = parquet_packages()
+        self.batch.failures = Failures()
+        for numbers in table.column("sources").to_pylist():
+            for part in self.batch.parts(numbers):
+                yield pack(part)
+        if self.batch.failures:
+            failures = json.dumps(self.batch.failures)
+            yield arrow.table({"part": [failures], "rows": arrow.array([None], arrow.large_binary())})
+
+
+class _Do:
+    """An actor that does parts and writes them."""
+
+    def __init__(self, batch: Batch, folder: str, form: Any) -> None:
+        self.output = Output(Path(folder), batch.task, form)
+        self.worker = Alone(batch.task, batch.settings, batch.seconds)
+
+    def __call__(self, table: Any) -> Any:
+        """Return what came of a part, as JSON."""
+        arrow, _ = parquet_packages()
+        found: dict[str, Any] = {"counts": None, "failures": {}}
+        if table.column("rows")[0].as_py() is None:
+            found["failures"] = json.loads(table.column("part")[0].as_py())
+        else:
+            part = unpack(table)
+            found["counts"] = self.output.write(part, self.worker.records(part)).as_note()
+        return arrow.table({"counts": [json.dumps(found)]})
+
+
+def pack(part: Part) -> Any:
+    """Return a part as an Arrow table of one row, which passes between machines."""
+    arrow, _ = parquet_packages()
+    contents = [row.content for row in part.rows]
+    columns = {name: arrow.array([getattr(row, name) for row in part.rows], arrow.string()) for name in _TEXTS}
+    columns |= {
+        "record": arrow.array([row.record for row in part.rows], arrow.int64()),
+        "fetch": arrow.array([row.fetch for row in part.rows], arrow.bool_()),
+        "is_text": arrow.array([isinstance(content, str) for content in contents], arrow.bool_()),
+        "content": arrow.array([_as_bytes(content) for content in contents], arrow.large_binary()),
+    }
+    rows = arrow.table(columns)
+    sink = arrow.BufferOutputStream()
+    with arrow.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write_table(rows)
+    end = None if part.end is None else [part.end.record, part.end.place]
+    about = json.dumps([part.source, part.number, part.name, end, dict(part.skipped)])
+    held = arrow.array([sink.getvalue().to_pybytes()], arrow.large_binary())
+    return arrow.table({"part": [about], "rows": held})
+
+
+def unpack(table: Any) -> Part:
+    """Return the part that :func:`pack` packed."""
+    arrow, _ = parquet_packages()
+    source, number, name, end, skipped = json.loads(table.column("part")[0].as_py())
+    with arrow.ipc.open_stream(table.column("rows")[0].as_py()) as stream:
+        found = stream.read_all().to_pylist()
+    rows = tuple(
+        Row(row["record"], content=_content(row), fetch=row["fetch"], **{column: row[column] for column in _TEXTS})
+        for row in found
+    )
+    return Part(source, number, name, rows, None if end is None else Mark(*end), skipped)
+
+
+def _as_bytes(content: bytes | str | None) -> bytes | None:
+    return content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+
+
+def _content(row: dict[str, Any]) -> bytes | str | None:
+    held: bytes | None = row["content"]
+    return held.decode("utf-8", "surrogatepass") if row["is_text"] and held is not None else held
+
+
+def _readers(batch: Batch) -> list[list[int]]:
+    """Return which sources are read together: all lists of addresses, so that each host gets its pauses."""
+    addresses = [number for number, source in batch.sources.items() if source.kind == "urls"]
+    others = [[number] for number in batch.sources if number not in addresses]
+    return [*others, addresses] if addresses else others
+
+
+def _package() -> Any:
+    try:
+        import ray
+        import ray.data
+    except ImportError as error:
+        raise MissingExtra("--on ray needs Ray; run: pip install 'prunus[ray]'", subject="ray") from error
+    return ray
+
+
+@contextmanager
+def _started(ray: Any, address: str, workers: int) -> Iterator[None]:
+    """Connect to a cluster, or start Ray here; leave it at the end."""
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    for name in ("ray.data", "ray"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    try:
+        if address:
+            ray.init(address=address, **quiet)
+        else:  # one core more, for those that read
+            ray.init(
+                address="local", num_cpus=workers + 1, object_store_memory=_STORE, include_dashboard=False, **quiet
+            )
+    except Exception as error:  # Ray raises bare exceptions where a node does not start
+        where = f"ray at {address}: cannot be reached" if address else "ray: cannot be started"
+        raise OutsideFailed(f"{where} ({one_line(str(error))})", subject="ray") from error
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.target_max_block_size = 1  # each part goes on as soon as it is read
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+@contextmanager
+def _errors(ray: Any) -> Iterator[None]:
+    try:
+        yield
+    except ray.exceptions.RayError as error:
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        raise OutsideFailed(f"ray: {one_line(lines[-1] if lines else repr(error))}", subject="ray") from error

@@ -1,0 +1,243 @@
+"""The folder that a batch writes: a file for each part, and beside them which parts are done.
+
+``OUT/part-00000-00000.jsonl`` holds the records of the first part of the first source. ``OUT/_batch`` holds the plan,
+and a small file for each part that is done, written after the part: readers of data sets skip names with ``_``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+from ..core.errors import BadInput, Failures, OutsideFailed
+from .jobs import as_bytes
+from .ledger import lock
+from .rows import Mark, Part, Source
+from .work import Task
+
+Form: TypeAlias = "Literal['jsonl', 'parquet']"
+FORMS: Final = ("jsonl", "parquet")
+_VERSION: Final = 1
+_OWN: Final = "_batch"
+
+
+@dataclass(slots=True)
+class Counts:
+    """What came of some pages.
+
+    :param failed: pages by kind of failure, see :data:`.work.FAILURES`.
+    :param skipped: records of archives that are no pages, by reason.
+    """
+
+    parts: int = 0
+    done: int = 0
+    nothing: int = 0
+    failed: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def pages(self) -> int:
+        """All pages."""
+        return self.done + self.nothing + self.failed.total()
+
+    def add(self, other: Counts) -> None:
+        """Add the counts of other parts."""
+        self.parts += other.parts
+        self.done += other.done
+        self.nothing += other.nothing
+        self.failed.update(other.failed)
+        self.skipped.update(other.skipped)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the counts as plain data."""
+        return {
+            "parts": self.parts, "pages": self.pages, "done": self.done, "nothing_found": self.nothing,
+            "failed": self.failed.total(), "failed_by_kind": dict(sorted(self.failed.items())),
+            "skipped_records": dict(sorted(self.skipped.items())),
+        }  # fmt: skip
+
+    def as_note(self) -> dict[str, Any]:
+        """Return the counts of one part as :meth:`from_note` reads them."""
+        return {"done": self.done, "nothing": self.nothing, "failed": self.failed, "skipped": self.skipped}
+
+    @classmethod
+    def from_note(cls, note: Mapping[str, Any]) -> Counts:
+        """Return the counts of one part.
+
+        :raises KeyError: one is missing.
+        """
+        return cls(1, note["done"], note["nothing"], Counter(note["failed"]), Counter(note["skipped"]))
+
+    @classmethod
+    def of(cls, part: Part, records: Sequence[Mapping[str, Any]]) -> Counts:
+        """Return the counts of a part."""
+        kinds = Counter(record["kind"] for record in records if record["status"] == "failed")
+        fates = Counter(record["status"] for record in records)
+        return cls(1, fates["done"], fates["nothing found"], kinds, Counter(part.skipped))
+
+
+@dataclass(slots=True)
+class Output:
+    """The output of one batch, open for writing; close it at the end.
+
+    :param folder: is made where it does not exist.
+    :param form: ``jsonl`` or ``parquet``.
+    """
+
+    folder: Path
+    task: Task
+    form: Form
+    _lock: Any = None
+
+    def open(self, identity: Mapping[str, Any], sources: Sequence[Source], failures: Failures) -> dict[int, Source]:
+        """Lock the folder, and return the sources to do by their numbers.
+
+        :param identity: what the records depend on; another run with another identity is refused.
+        :param failures: collects the sources that have changed since an earlier run.
+        :raises BadInput: the folder cannot be written, another run is writing it, or another batch wrote it.
+        """
+        own = self.folder / _OWN
+        with self._errors():
+            if self.folder.exists() and not own.exists() and any(self.folder.iterdir()):
+                raise BadInput(
+                    f"{self.folder}: this is not the output of a batch of pages; give another -o",
+                    subject=str(self.folder),
+                )
+            own.mkdir(parents=True, exist_ok=True)
+            self._lock = (own / "lock").open("ab")
+            lock(self._lock, self.folder)
+            for left in own.glob("*.tmp"):
+                left.unlink()
+            return self._planned(own / "plan.json", dict(identity) | {"form": self.form}, sources, failures)
+
+    def close(self) -> None:
+        """Let other runs write."""
+        if self._lock is not None:
+            self._lock.close()
+
+    def finished(self, retry_failed: bool = False) -> tuple[dict[int, dict[int, Mark | None]], Counts]:
+        """Return the parts that are done with their ends, by source, and what came of them.
+
+        :param retry_failed: parts with failed pages are not done.
+        :raises BadInput: a file of the folder is damaged.
+        """
+        ends: dict[int, dict[int, Mark | None]] = {}
+        counts = Counts()
+        for path in sorted((self.folder / _OWN).glob("[0-9]*.json")):
+            try:
+                note = json.loads(path.read_bytes())
+                part, end = Counts.from_note(note), note["end"]
+                if retry_failed and part.failed:
+                    continue
+                key = note["source"], note["part"]
+                ends.setdefault(key[0], {})[key[1]] = None if end is None else Mark(*end)
+                counts.add(part)
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                raise BadInput(f"{path}: damaged; remove it, and its part runs again", subject=str(path)) from error
+        return ends, counts
+
+    def write(self, part: Part, records: Sequence[Mapping[str, Any]]) -> Counts:
+        """Write the records of a part, whole or not at all, then note that it is done.
+
+        :raises OutsideFailed: the folder cannot be written, as on a full disk.
+        """
+        counts = Counts.of(part, records)
+        name = f"{part.source:05}-{part.number:05}"
+        located = [{"source": part.name, **record} for record in records]
+        try:
+            if located:
+                with self._whole(self.folder / f"part-{name}.{self.form}") as path:
+                    self._fill(path, located)
+            end = None if part.end is None else [part.end.record, part.end.place]
+            note = {"source": part.source, "part": part.number, "end": end} | counts.as_note()
+            with self._whole(self.folder / _OWN / f"{name}.json") as path:
+                path.write_text(json.dumps(note), "utf-8")
+        except OSError as error:
+            raise OutsideFailed(
+                f"{self.folder}: cannot be written ({error.strerror or error})", subject=str(self.folder)
+            ) from error
+        return counts
+
+    def _fill(self, path: Path, records: list[dict[str, Any]]) -> None:
+        if self.form == "jsonl":
+            with path.open("wb") as file:
+                for record in records:
+                    file.write(as_bytes(record) + b"\n")
+            return
+        from .arrow import table_of  # here: JSON lines need no Arrow
+        from .read import parquet_packages
+
+        parquet_packages()[1].write_table(table_of(records, self.task, located=True), path, compression="zstd")
+
+    @contextmanager
+    def _whole(self, path: Path) -> Iterator[Path]:
+        """Yield a path to write to; the file then gets its name, synced to the disk."""
+        beside = self.folder / _OWN / f"{uuid.uuid4().hex}.tmp"
+        try:
+            yield beside
+            with beside.open("rb+") as file:
+                os.fsync(file.fileno())
+            os.replace(beside, path)
+        finally:
+            beside.unlink(missing_ok=True)
+
+    def _planned(
+        self, path: Path, identity: dict[str, Any], sources: Sequence[Source], failures: Failures
+    ) -> dict[int, Source]:
+        """Compare with the plan of earlier runs, add the new sources to it, and number all."""
+        plan: dict[str, Any] = {"version": _VERSION, "identity": identity, "sources": []}
+        identity = json.loads(json.dumps(identity))
+        if path.exists():
+            try:
+                plan = json.loads(path.read_bytes())
+                earlier, known = plan["identity"], {row["name"]: number for number, row in enumerate(plan["sources"])}
+            except (ValueError, KeyError, TypeError) as error:
+                raise BadInput(f"{path}: damaged; give another -o", subject=str(path)) from error
+            if plan["version"] != _VERSION or earlier != identity:
+                raise BadInput(f"{self.folder}: {_difference(earlier, identity)}; give another -o", subject="-o")
+        else:
+            known = {}
+        numbered: dict[int, Source] = {}
+        for source in sources:
+            number = known.setdefault(source.name, len(plan["sources"]))
+            if number == len(plan["sources"]):
+                plan["sources"].append({"name": source.name, "kind": source.kind, "stamp": source.stamp})
+            elif plan["sources"][number]["stamp"] != source.stamp:
+                reason = "has changed since an earlier run into this folder; give another -o for what is new"
+                failures.note(BadInput(f"{source.name}: {reason}", subject=source.name))
+                continue
+            numbered[number] = source
+        with self._whole(path) as beside:
+            beside.write_text(json.dumps(plan, indent=1), "utf-8")
+        return numbered
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise BadInput(f"{self.folder}: cannot be written ({reason})", subject=str(self.folder)) from error
+
+
+def files_of(folder: Path) -> Iterable[Path]:
+    """Return the files of records in the order of the sources."""
+    return sorted(path for form in FORMS for path in folder.glob(f"part-*.{form}"))
+
+
+def _difference(earlier: Any, now: Mapping[str, Any]) -> str:
+    """Say what another run into the folder did differently."""
+    if isinstance(earlier, Mapping):
+        for name, value in now.items():
+            if earlier.get(name) != value:
+                if isinstance(value, Mapping) and isinstance(earlier.get(name), Mapping):
+                    return _difference(earlier[name], value)
+                return f"an earlier run wrote this folder with {name} {earlier.get(name)!r}, and this one has {value!r}"
+    return "an earlier run with other choices wrote this folder"

@@ -1,0 +1,331 @@
+"""Read the rows of a source one after the other, and cut them into parts."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, BinaryIO, Final, TypeAlias, cast
+
+from ..core.errors import BadInput, BadPage, MissingExtra, PrunusError, one_line
+from ..core.settings import Settings
+from ..core.types import Page
+from ..engines import formats
+from ..pages.sources import is_address
+from ..web.reader import fetch_with
+from ..web.warc import Archive
+from .jobs import MAX_LINE
+from .rows import START, Mark, Part, Row, Source
+
+ROWS: Final = 500
+"""Rows of a part at most."""
+BYTES: Final = 32 << 20
+"""Bytes of the rows of a part at most; a larger page is a part of its own."""
+
+CONTENT: Final = {"html": "", "content": "", "markdown": "text/markdown", "text": "text/plain"}
+"""The names of the columns that hold a page, best first → its media type, '' where the page itself tells."""
+COLUMNS: Final = (*CONTENT, "url", "path", "id", "question", "media_type", "charset")
+"""The names of all columns that are read."""
+
+Marked: TypeAlias = "Iterator[tuple[Mark, Row]]"
+
+
+@dataclass(frozen=True, slots=True)
+class Cutter:
+    """Cuts sources into parts, the same at every run.
+
+    :param rows: rows of a part at most.
+    """
+
+    settings: Settings
+    rows: int = ROWS
+
+    def parts(self, number: int, source: Source, ends: Mapping[int, Mark | None]) -> Iterator[Part]:
+        """Yield the parts of a source that are not done, in order.
+
+        :param number: number of the source in the batch.
+        :param ends: the number of each part that is done, with its end.
+        :raises BadInput: the source cannot be opened.
+        """
+        first, start = 0, START
+        while first in ends:
+            end = ends[first]
+            if end is None:
+                return
+            first, start = first + 1, end
+        reader = Reader(source, self.settings)
+        held: list[Row] = []
+        size = 0
+        for mark, row in reader.rows(start):
+            if held and (len(held) == self.rows or size + row.size > BYTES):
+                if first not in ends:
+                    yield Part(number, first, source.name, tuple(held), mark, dict(reader.taken()))
+                reader.taken()
+                first, held, size = first + 1, [], 0
+            held.append(row)
+            size += row.size
+        if first not in ends:
+            yield Part(number, first, source.name, tuple(held), None, dict(reader.taken()))
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads one source. ``skipped`` counts the records that are no pages, by reason."""
+
+    source: Source
+    settings: Settings
+    skipped: Counter[str] = field(default_factory=Counter)
+
+    def rows(self, start: Mark) -> Marked:
+        """Yield the rows from a place on, each with its place.
+
+        :raises BadInput: the source cannot be opened.
+        :raises MissingExtra: the package that reads it is not installed.
+        """
+        return cast(Marked, getattr(self, f"_{self.source.kind}")(start))
+
+    def taken(self) -> Counter[str]:
+        """Return what was skipped since the last call."""
+        skipped = Counter(self.skipped)
+        self.skipped.clear()
+        return skipped
+
+    def _files(self, start: Mark) -> Marked:
+        for number in range(start.place, len(self.source.files)):
+            path = self.source.files[number]
+            yield Mark(number + 1, number), Row(number + 1, path=path)
+
+    def _warc(self, start: Mark) -> Marked:
+        archive = Archive(Path(self.source.name), self.settings.max_file_mb, _is_readable, self.skipped)
+        number = start.record if start.place else 1
+        for found in archive.records(start.place):
+            if 1 < start.record >= number and not start.place:
+                self.skipped.clear()  # what was skipped up to here belongs to earlier parts
+            if number >= start.record:
+                yield Mark(number, found.place), _row_of_record(number, found)
+            number += 1
+
+    def _urls(self, start: Mark) -> Marked:
+        for mark, line in self._lines(start):
+            text = line if isinstance(line, Row) else line.decode("utf-8-sig", "replace").strip()
+            if isinstance(text, Row):
+                yield mark, text
+            elif text and not text.startswith("#"):
+                bad = "" if is_address(text) else f"line {mark.record}: not an address: {one_line(text, longest=80)}"
+                yield mark, Row(mark.record, text, fetch=not bad, error=bad, kind="page" if bad else "")
+
+    def _jsonl(self, start: Mark) -> Marked:
+        for mark, line in self._lines(start):
+            if isinstance(line, Row):
+                yield mark, line
+            elif line.strip():
+                yield mark, _row_of_line(mark.record, line, self.settings)
+
+    def _lines(self, start: Mark) -> Iterator[tuple[Mark, bytes | Row]]:
+        """Yield the lines, each with its place; a line that is too long, and the end of a damaged file, is a row."""
+        packed = self.source.name.lower().endswith(".gz")
+        with _open(self.source.name, packed) as file:
+            number, place = (1, 0) if packed else (start.record, start.place)
+            if place:
+                file.seek(place)
+            while True:
+                try:
+                    line = file.readline(MAX_LINE + 1)
+                    long = len(line) > MAX_LINE and not line.endswith(b"\n")
+                    whole = len(line) + (_to_end_of_line(file) if long else 0)
+                except (OSError, EOFError, zlib.error) as error:
+                    reason = f"damaged file: nothing after line {number - 1} can be read ({one_line(str(error))})"
+                    yield Mark(number, place), Row(number, error=reason, kind="source")
+                    return
+                if not line:
+                    return
+                if number >= start.record:
+                    reason = f"line {number}: longer than {MAX_LINE >> 20} MiB"
+                    yield Mark(number, place), Row(number, error=reason, kind="large") if long else line
+                number, place = number + 1, place + whole
+
+    def _parquet(self, start: Mark) -> Marked:
+        arrow, parquet = parquet_packages()
+        name = self.source.name
+        try:
+            file = parquet.ParquetFile(name, pre_buffer=False, buffer_size=1 << 20)
+        except (OSError, arrow.ArrowException) as error:
+            reason = getattr(error, "strerror", None) or one_line(str(error))
+            raise BadPage(f"{name}: cannot be read as Parquet ({reason})", subject=name) from error
+        with file:
+            there = file.schema_arrow.names
+            columns = [column for column in COLUMNS if column in there]
+            if not {*CONTENT, "url", "path"} & {*columns}:
+                found = ", ".join(there)
+                raise BadPage(
+                    f"{name}: no column called {', '.join(CONTENT)}, url or path; it has: {one_line(found)}",
+                    subject=name,
+                )
+            groups, number = _groups_from(file.metadata, start.place)
+            try:
+                for batch in file.iter_batches(64, groups, columns):
+                    for values in batch.to_pylist():
+                        if number > start.place:
+                            yield Mark(number, number - 1), row_of(number, values, f"row {number}", self.settings)
+                        number += 1
+            except (OSError, arrow.ArrowException) as error:
+                reason = f"damaged file: nothing from row {number} on can be read ({one_line(str(error))})"
+                yield Mark(number, number - 1), Row(number, error=reason, kind="source")
+
+
+def row_of(number: int, values: Mapping[str, Any], name: str, settings: Settings) -> Row:
+    """Return the page of a row of columns, see :data:`COLUMNS`; a row that holds none has an error.
+
+    :param name: how errors name the row.
+    """
+    given = {key: values[key] for key in COLUMNS if values.get(key) is not None}
+    for key, value in given.items():
+        if not isinstance(value, str | bytes) and not (key == "id" and isinstance(value, int)):
+            return Row(number, error=f"{name}: {key} is of type {type(value).__name__}, not text", kind="page")
+    texts = {key: _text(value) for key, value in given.items() if key not in CONTENT}
+    row = Row(number, texts.get("url", ""), texts.get("id", ""), question=texts.get("question", "").strip())
+    held = next((key for key in CONTENT if given.get(key)), "")
+    if held:
+        content = given[held]
+        if len(content) > settings.max_file_mb << 20:
+            reason = f"{name}: {len(content) >> 20} MiB is over the limit of {settings.max_file_mb} MiB"
+            return replace(row, error=reason, kind="large")
+        media_type = texts.get("media_type") or CONTENT[held]
+        return replace(row, content=content, media_type=media_type, charset=texts.get("charset", ""))
+    if texts.get("path"):
+        return replace(row, path=texts["path"])
+    if is_address(row.url):
+        return replace(row, url=row.url.strip(), fetch=True)
+    columns = ", ".join(CONTENT)
+    return replace(row, error=f"{name}: no page: {columns} and path are empty, and url is no address", kind="page")
+
+
+def fetched(part: Part, settings: Settings) -> Part:
+    """Return a part whose rows hold their pages; addresses are fetched, with the pauses that each host is owed."""
+    wanted = [row for row in part.rows if row.fetch]
+    if not wanted:
+        return part
+    pages = iter(fetch_with(settings)([row.url for row in wanted]))
+    return replace(part, rows=tuple(_with_page(row, next(pages)) if row.fetch else row for row in part.rows))
+
+
+def rows_in_parquet(name: str) -> int:
+    """Return the number of rows that a Parquet file says it has."""
+    return int(parquet_packages()[1].read_metadata(name).num_rows)
+
+
+def check_packages(sources: Sequence[Source]) -> None:
+    """Check that the packages that read the sources are installed.
+
+    :raises MissingExtra: one is not.
+    """
+    kinds = {source.kind for source in sources}
+    if "parquet" in kinds:
+        parquet_packages()
+    if "warc" in kinds:
+        from ..web.warc import check_package
+
+        check_package()
+
+
+def _with_page(row: Row, found: Page | PrunusError) -> Row:
+    if isinstance(found, PrunusError):
+        return replace(row, fetch=False, error=one_line(str(found), longest=500), kind="outside")
+    if found.wall:
+        return replace(row, fetch=False, error=f"{row.url}: the page sent no content ({found.wall})", kind="outside")
+    return replace(
+        row,
+        fetch=False,
+        content=found.content,
+        url=found.final_url or row.url,
+        media_type=found.media_type,
+        charset=found.charset,
+    )
+
+
+def _row_of_record(number: int, found: Any) -> Row:
+    if found.page is None:
+        kind = "large" if found.large else "source" if found.last else "page"
+        return Row(number, found.url, found.id, error=found.error, kind=kind)
+    page = found.page
+    return Row(number, page.url, found.id, page.content, page.media_type, page.charset)
+
+
+def _row_of_line(number: int, line: bytes, settings: Settings) -> Row:
+    try:
+        found = json.loads(line)
+    except RecursionError:
+        return Row(number, error=f"line {number}: nested too deep to be read", kind="page")
+    except ValueError as error:
+        return Row(number, error=f"line {number}: not valid JSON ({one_line(str(error))})", kind="page")
+    if not isinstance(found, dict):
+        return Row(number, error=f"line {number}: not a JSON object", kind="page")
+    return row_of(number, found, f"line {number}", settings)
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+@cache
+def _is_readable(media_type: str) -> bool:
+    """Tell whether documents of a media type are read; what is called binary may be anything, and is not."""
+    try:
+        formats().media_type(media_type)
+    except BadInput:
+        return False
+    return True
+
+
+@contextmanager
+def _open(name: str, packed: bool) -> Iterator[BinaryIO]:
+    try:
+        file = Path(name).open("rb")  # noqa: SIM115 - closed below, so that this `except` catches only the opening
+    except OSError as error:
+        raise BadPage(f"{name}: cannot be read ({error.strerror})", subject=name) from error
+    with file:
+        if packed:
+            with gzip.open(file) as unpacked:
+                yield cast(BinaryIO, unpacked)
+        else:
+            yield file
+
+
+def _to_end_of_line(file: BinaryIO) -> int:
+    """Read up to the end of a line in bounded memory; return the bytes read."""
+    size = 0
+    while piece := file.readline(1 << 20):
+        size += len(piece)
+        if piece.endswith(b"\n"):
+            break
+    return size
+
+
+def _groups_from(metadata: Any, place: int) -> tuple[list[int], int]:
+    """Return the row groups of a Parquet file that hold the rows from a place on, and the first row's number."""
+    first, before = 0, 0
+    while first < metadata.num_row_groups and before + metadata.row_group(first).num_rows <= place:
+        before += metadata.row_group(first).num_rows
+        first += 1
+    return list(range(first, metadata.num_row_groups)), before + 1
+
+
+def parquet_packages() -> tuple[Any, Any]:
+    """Return the modules ``pyarrow`` and ``pyarrow.parquet``.
+
+    :raises MissingExtra: the package is not installed.
+    """
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingExtra(
+            "Parquet and Arrow need the package pyarrow; run: pip install 'prunus[parquet]'", subject="pyarrow"
+        ) from error
+    return pyarrow, pyarrow.parquet

@@ -1,0 +1,165 @@
+"""Run a batch over pages: read parts, do them in processes, write each part as a whole, and say what came of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from ..core.errors import BadInput, Failures
+from ..core.settings import Settings
+from .crew import Crew
+from .output import Counts, Output
+from .read import ROWS, Cutter, check_packages, fetched, parquet_packages, rows_in_parquet
+from .rows import Mark, Part, Source
+from .sources import sources_of
+from .work import Task, Work
+
+SECONDS: Final = 120.0
+"""Seconds for a page, after which it hangs."""
+_SAMPLED: Final = 5
+"""Sources of which a sample is taken at most."""
+_SAMPLE: Final = 60
+"""Pages of each of them."""
+
+
+@dataclass(slots=True)
+class Batch:
+    """A batch over pages.
+
+    ``failures`` holds the inputs that cannot be used, each with the reason.
+
+    :param inputs: paths of folders, documents, archives, rows and lists of addresses.
+    :param rows: pages of a part at most.
+    :param seconds: time for a page; after it the page hangs.
+    """
+
+    inputs: Sequence[str]
+    task: Task
+    settings: Settings
+    workers: int = 1
+    rows: int = ROWS
+    seconds: float = SECONDS
+    sources: dict[int, Source] = field(default_factory=dict)
+    ends: dict[int, dict[int, Mark | None]] = field(default_factory=dict)
+    failures: Failures = field(default_factory=Failures)
+
+    def find(self) -> None:
+        """Find the sources, and check what the whole run needs.
+
+        :raises BadInput: no input can be used, an engine cannot be made, or a question is missing.
+        :raises MissingExtra: a package that reads a source is not installed.
+        """
+        Work(self.task, self.settings)
+        found = sources_of(self.inputs, self.failures)
+        if not found:
+            raise self.failures.first or BadInput("no input was given", subject="inputs")
+        own = {"jsonl", "parquet"}  # whose rows may have a question
+        if self.task.do != "clean" and not self.task.question.strip() and not {source.kind for source in found} <= own:
+            raise BadInput(f"{self.task.do} needs a question; give -q", subject="question")
+        check_packages(found)
+        self.sources = dict(enumerate(found))
+
+    def begin(self, output: Output, retry_failed: bool = False) -> Counts:
+        """Open the output, and return what earlier runs have done.
+
+        :raises BadInput: the output cannot be used for this batch.
+        """
+        identity = self.task.identity(self.settings) | {"rows": self.rows}
+        if output.form == "parquet":
+            parquet_packages()
+        self._keep_apart(output.folder)
+        self.sources = output.open(identity, list(self.sources.values()), self.failures)
+        self.ends, counts = output.finished(retry_failed)
+        return counts
+
+    def run(self, output: Output) -> Iterator[Counts]:
+        """Do the parts that are not done in processes of this machine; yield what came of each.
+
+        :raises OutsideFailed: the output cannot be written, or no process can work.
+        """
+        crew = Crew(self.task, self.settings, self.workers, self.seconds)
+        for part, records in crew.run(self.parts()):
+            yield output.write(part, records)
+
+    def parts(self, numbers: Sequence[int] | None = None) -> Iterator[Part]:
+        """Yield the parts that are not done, with the pages that had to be fetched.
+
+        :param numbers: the sources; by default all.
+        """
+        cutter = Cutter(self.settings, self.rows)
+        for number in self.sources if numbers is None else numbers:
+            source = self.sources[number]
+            try:
+                for part in cutter.parts(number, source, self.ends.get(number, {})):
+                    yield fetched(part, self.settings)
+            except BadInput as error:
+                self.failures.note(error, source.name)
+
+    def estimate(self) -> dict[str, Any]:
+        """Return how many pages and parts there are, and how long they take, from a sample, as plain data.
+
+        The numbers are None where they cannot be told without reading everything, as for packed JSON lines.
+        """
+        cutter = Cutter(self.settings, self.rows)
+        rows: list[dict[str, Any]] = []
+        sample: list[Part] = []
+        for number, source in self.sources.items():
+            try:
+                first = next(cutter.parts(number, source, {}))
+            except BadInput as error:
+                self.failures.note(error, source.name)
+                continue
+            pages = _pages_in(source, first)
+            parts = None if pages is None else max(1, -(-pages // max(1, len(first.rows))))
+            rows.append({"source": source.name, "kind": source.kind, "pages": pages, "parts": parts})
+            if len(sample) < _SAMPLED and first.rows and not any(row.fetch for row in first.rows):
+                sample.append(replace(first, rows=first.rows[:_SAMPLE]))
+        each, tried = self._seconds_a_page(sample)
+        known = [row["pages"] for row in rows if row["pages"] is not None]
+        seconds = each * sum(known) / self.workers if tried and len(known) == len(rows) else None
+        return {
+            "sources": rows, "pages": sum(known) if len(known) == len(rows) else None,
+            "parts": sum(row["parts"] or 0 for row in rows) if len(known) == len(rows) else None,
+            "sample": tried, "seconds_a_page": round(each, 6) if tried else None,
+            "workers": self.workers, "seconds": None if seconds is None else round(seconds, 1),
+        }  # fmt: skip
+
+    def _seconds_a_page(self, sample: Sequence[Part]) -> tuple[float, int]:
+        """Return the seconds that one process needs for a page, and the pages that were tried."""
+        if not sample:
+            return 0.0, 0
+        warm = replace(sample[0], rows=sample[0].rows[:5])  # engines are loaded at the first pages
+        crew = Crew(self.task, self.settings, 1, self.seconds)
+        tried, started = 0, 0.0
+        for part, _ in crew.run(iter([warm, *sample])):
+            if not started:
+                started = time.perf_counter()
+            else:
+                tried += len(part.rows)
+        return (time.perf_counter() - started) / max(1, tried), tried
+
+    def _keep_apart(self, folder: Path) -> None:
+        """Refuse an output within an input: the next run would read it.
+
+        :raises BadInput: it is.
+        """
+        real = folder.resolve()
+        for given in self.inputs:
+            if real.is_relative_to(Path(given).resolve()):
+                raise BadInput(f"{folder}: this is within the input {given}; give another -o", subject="-o")
+
+
+def _pages_in(source: Source, first: Part) -> int | None:
+    """Return the pages of a source: exact where it says so or is short, else by the bytes of its first part."""
+    if source.kind == "files":
+        return len(source.files)
+    if source.kind == "parquet":
+        return rows_in_parquet(source.name)
+    if first.end is None:
+        return len(first.rows)
+    if not first.end.place:
+        return None
+    return round(source.size * len(first.rows) / first.end.place)

@@ -1,0 +1,138 @@
+"""The inputs of a batch: files, folders, lists of addresses, rows and web archives become sources."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from ..core.errors import BadInput, Failures
+from ..engines import formats
+from ..pages.sources import is_address, is_folder
+from ..web.warc import SUFFIXES as ARCHIVES
+from .ledger import digest_of
+from .rows import Kind, Source
+
+_LINES: Final = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
+_HEAD: Final = 1 << 16
+
+
+def sources_of(inputs: Sequence[str], failures: Failures) -> list[Source]:
+    """Return the sources that the inputs stand for, in their order.
+
+    A folder gives a source for each archive, file of rows and Parquet file in it, and one for all documents in it.
+    Documents that are named one by one are one source together.
+
+    :param failures: collects the inputs that cannot be used.
+    """
+    found: list[Source] = []
+    documents: list[Path] = []
+    for given in dict.fromkeys(inputs):
+        try:
+            if is_address(given):
+                raise BadInput(f"{given}: write addresses into a .txt file, one a line, and name it", subject=given)
+            path = Path(given)
+            if is_folder(path):
+                found += _in_folder(path, failures)
+                continue
+            kind = _kind_of(path)
+            if kind == "files":
+                path.stat()
+                documents.append(path)
+            else:
+                found.append(_source(kind, path))
+        except FileNotFoundError:
+            failures.note(BadInput(f"{given}: no such file or folder", subject=given))
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            failures.note(BadInput(f"{given}: cannot be read ({reason})", subject=given))
+        except BadInput as error:
+            failures.note(error)
+    if documents:
+        found.append(_documents("(documents)", documents))
+    return found
+
+
+def kind_by_name(path: Path) -> Kind:
+    """Return what a file is by its name."""
+    name = path.name.lower()
+    if name.endswith(ARCHIVES):
+        return "warc"
+    if name.endswith(_LINES):
+        return "jsonl"
+    return "parquet" if name.endswith(".parquet") else "files"
+
+
+def stamp_of(source: Source) -> str:
+    """Return the stamp of a source as it is now.
+
+    :raises OSError: a file of it is gone.
+    """
+    return _stamp([Path(file) for file in source.files] or [Path(source.name)])[0]
+
+
+def _kind_of(path: Path) -> Kind:
+    """Return what a named file is; a ``.txt`` file is a list of addresses where its first line is one."""
+    kind = kind_by_name(path)
+    if kind == "files" and path.suffix.lower() == ".txt":
+        with path.open("rb") as file:
+            lines = file.read(_HEAD).decode("utf-8-sig", "replace").splitlines()
+        first = next((line.strip() for line in lines if line.strip() and not line.startswith("#")), "")
+        return "urls" if is_address(first) else "files"
+    return kind
+
+
+def _in_folder(folder: Path, failures: Failures) -> Iterator[Source]:
+    """Yield the sources in a folder and its subfolders; symbolic links out of it are not followed."""
+    documents: list[Path] = []
+    empty = True
+    for path in _files(folder, failures):
+        kind = kind_by_name(path)
+        if kind != "files":
+            yield _source(kind, path)
+        elif path.suffix.lower() in formats().suffixes:
+            documents.append(path)
+        else:
+            continue
+        empty = False
+    if documents:
+        yield _documents(str(folder), documents)
+    elif empty:
+        raise BadInput(f"{folder}: nothing in this folder can be read", subject=str(folder))
+
+
+def _files(folder: Path, failures: Failures) -> Iterator[Path]:
+    """Yield the files of a folder in sorted order; a subfolder that cannot be read is a failure."""
+
+    def note(error: OSError) -> None:
+        name = str(error.filename)
+        failures.note(BadInput(f"{name}: cannot be read ({error.strerror})", subject=name))
+
+    root = folder.resolve()
+    for where, folders, names in os.walk(folder, onerror=note):
+        folders.sort()
+        for name in sorted(names):
+            path = Path(where, name)
+            if path.is_file() and path.resolve().is_relative_to(root):
+                yield path
+
+
+def _source(kind: Kind, path: Path) -> Source:
+    stamp, size = _stamp([path])
+    return Source(str(path), kind, stamp, size)
+
+
+def _documents(name: str, paths: Sequence[Path]) -> Source:
+    stamp, size = _stamp(paths)
+    return Source(name, "files", stamp, size, tuple(map(str, paths)))
+
+
+def _stamp(paths: Sequence[Path]) -> tuple[str, int]:
+    """Return the stamp of some files, and their bytes in all."""
+    size, seen = 0, []
+    for path in paths:
+        state = path.stat()
+        size += state.st_size
+        seen.append(f"{path}\0{state.st_size}\0{state.st_mtime_ns}")
+    return digest_of("\n".join(seen).encode("utf-8", "surrogateescape")).hex(), size

@@ -1,0 +1,177 @@
+"""What a batch does with each page: one function from a row to a record, with engines that are made once."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+from ..api.answers import stream
+from ..api.pages import Pruner, check_format, read, read_each
+from ..core.errors import BadEngine, BadInput, NothingFound, OutsideFailed, PrunusError, one_line
+from ..core.events import answer_of
+from ..core.options import Options
+from ..core.settings import Settings, load_settings
+from ..core.sync import run
+from ..core.text.near import did_you_mean
+from ..core.types import Citation, Format, Page
+from ..engines import SharedEngines
+from ..pages.sources import Source
+from ..pages.write.kept import main_part
+from ..pages.write.style import CLEAN
+from ..pages.write.whole import write_tree
+from .rows import Row
+
+Do: TypeAlias = Literal["clean", "prune", "ask"]
+ACTIONS: Final = ("clean", "prune", "ask")
+FAILURES: Final[Mapping[str, str]] = {
+    "page": "the page cannot be read, or shows no text",
+    "large": "the page is over the limit of size",
+    "source": "the file ends or is damaged here; nothing after it was read",
+    "outside": "a service or an address did not answer",
+    "hang": "the page took too long, twice",
+    "crash": "the process died at this page, twice",
+    "memory": "the page needs more memory than there is",
+    "bug": "a bug of Prunus or of an engine",
+}
+"""The kinds of failure of a page, with their meaning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is done with each page.
+
+    :param do: ``clean``, ``prune`` or ``ask``.
+    :param question: the question of ``prune`` and ``ask``, for the pages that bring none.
+    :param budget: tokens of evidence; 0: that of the settings.
+    :param format: of the output of ``clean`` and ``prune``.
+    :param main: ``clean`` keeps only the page's own content.
+    :param options: engines and other choices of ``prune`` and ``ask``.
+    """
+
+    do: Do = "clean"
+    question: str = ""
+    budget: int = 0
+    format: Format = "html"
+    main: bool = False
+    options: Options = field(default_factory=Options)
+
+    def __post_init__(self) -> None:
+        """Check the choices that do not depend on a page.
+
+        :raises BadInput: a choice does not exist.
+        """
+        if self.do not in ACTIONS:
+            hint = did_you_mean(str(self.do), ACTIONS)
+            raise BadInput(f"{self.do!r} cannot be done; it can be: {', '.join(ACTIONS)}{hint}", subject=str(self.do))
+        check_format(self.format)
+        if self.budget < 0:
+            raise BadInput(f"budget is {self.budget}; it is a whole number of tokens above 0", subject="budget")
+
+    def identity(self, settings: Settings) -> dict[str, Any]:
+        """Return as plain data what the records depend on, so that a later run can be compared.
+
+        :raises BadInput: an engine is an object, which has no name.
+        """
+        options = asdict(self.options)
+        options.pop("trace")
+        if odd := [name for name, value in options.items() if not isinstance(value, str | int | float | bool | dict)]:
+            raise BadInput(f"{odd[0]}: a batch names its engines, as 'bm25' or 'file.py:Class'", subject=odd[0])
+        kinds = ("scorer", "fine", "embedder", "reranker", "llm", "tokenizer", "extractor", "generator")
+        engines = {kind: options[kind] or getattr(settings, kind) for kind in kinds} if self.do != "clean" else {}
+        budget = self.budget or settings.budget
+        return {"do": self.do, "question": self.question, "format": self.format, "main": self.main} | (
+            {} if self.do == "clean" else {"budget": budget, "engines": engines, "options": options}
+        )
+
+
+class Work:
+    """Does the task of a batch with one page after the other; its engines are made once.
+
+    :param settings: by default those of ``prunus.toml`` and the environment.
+    :raises BadInput: an engine's spec is unknown, or the engine lacks a package or a setting.
+    """
+
+    def __init__(self, task: Task, settings: Settings | None = None) -> None:
+        self.task, self.settings = task, settings or load_settings()
+        self._pruner = Pruner(task.options, self.settings) if task.do != "clean" else None
+        self._shared = SharedEngines()
+
+    def record(self, row: Row) -> dict[str, Any]:
+        """Return the record of a row; whatever fails at the page is in its ``error`` and ``kind``."""
+        made = {"record": row.record, "id": row.id, "url": row.url or row.path, "status": "done"}
+        if row.error:
+            return made | failed(row.error, row.kind)
+        try:
+            return made | self._done(row)
+        except NothingFound as error:
+            return made | {"status": "nothing found", "error": one_line(str(error), longest=500)}
+        except OutsideFailed as error:
+            return made | failed(str(error), "outside")
+        except PrunusError as error:
+            return made | failed(str(error), _kind(error))
+        except MemoryError:
+            return made | failed("this page needs more memory than there is", "memory")
+        except Exception as error:  # a bug fails this page only; the record says where it is
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            where = f"{Path(place.filename).name}:{place.lineno}"
+            return made | failed(f"a bug: {type(error).__name__}: {error} ({where})", "bug")
+
+    def _done(self, row: Row) -> dict[str, Any]:
+        page = self._page(row)
+        if self.task.do == "clean":
+            [tree] = read_each([page], self.settings, self.task.main)
+            if isinstance(tree, PrunusError):
+                raise tree
+            return {"title": tree.title, "output": write_tree(tree, self.task.format, CLEAN, main_part(tree))}
+        question = row.question or self.task.question
+        if not question.strip():
+            raise BadInput(f"{row.url or row.path or 'page'}: no question for this page, and none for all")
+        documents = read([page], settings=self.settings)
+        title = documents.trees[0].title
+        asked = {"title": title, "question": question}
+        if self._pruner is not None and self.task.do == "prune":
+            context = self._pruner.prune(documents, question, self.task.budget or None, self.task.format)
+            return asked | {"output": context.output, "tokens": context.tokens}
+        budget = self.task.budget or None
+        choices: Any = {"budget": budget, "options": self.task.options, "settings": self.settings}
+        answer = run(lambda: answer_of(stream(question, documents, choices, shared=self._shared)))
+        return asked | {
+            "output": answer.text,
+            "citations": [_plain(citation) for citation in answer.citations],
+            "unsupported": list(answer.unsupported),
+        }
+
+    def _page(self, row: Row) -> Source:
+        if row.path:
+            return Path(row.path)
+        if row.fetch:
+            return row.url
+        return Page(row.content or "", row.url, media_type=row.media_type, charset=row.charset)
+
+
+def failed(error: str, kind: str) -> dict[str, Any]:
+    """Return what a record says of a failure.
+
+    :param kind: one of :data:`FAILURES`.
+    """
+    return {"status": "failed", "error": one_line(error, longest=500), "kind": kind}
+
+
+def _kind(error: PrunusError) -> str:
+    """Return the kind of failure that an error of a page stands for."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, MemoryError):
+            return "memory"
+        cause = cause.__cause__
+    if isinstance(error, BadEngine) or "fails by a bug" in str(error):
+        return "bug"
+    return "large" if "over the limit of" in str(error) else "page"
+
+
+def _plain(citation: Citation) -> dict[str, Any]:
+    names = ("number", "url", "title", "quote", "xpath", "found", "support")
+    return {name: getattr(citation, name) for name in names}

@@ -1,0 +1,142 @@
+"""``prunus batch INPUT... --do``: the same for all pages of documents, rows and archives, in parts that are resumed."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+from ..batch.output import Counts, Output
+from ..batch.run import Batch
+from ..batch.work import FAILURES, Task
+from ..core.errors import BadInput
+from ..core.settings import load_settings
+from .choices import options_from
+from .output import DoneInPart, Interrupted, counted, emit, emit_json, one_line, say
+
+_EVERY: Final = 10.0
+"""Seconds between two lines of progress."""
+
+
+def run_pages(inputs: Sequence[str], flags: Mapping[str, Any]) -> None:
+    """Do the same with all pages of the inputs.
+
+    :param flags: the options of ``prunus batch``.
+    :raises BadInput: an argument, or every input, cannot be used.
+    :raises DoneInPart: some pages or inputs failed.
+    """
+    settings = load_settings()
+    task = Task(
+        flags["do"], flags["question"], flags["budget"] or 0, flags["format_"], flags["main"], options_from(flags)
+    )
+    if task.do != "clean" and task.main:
+        raise BadInput("--main is for --do clean", subject="--main")
+    batch = Batch(inputs, task, settings, flags["workers"] or cores(), flags["part"], flags["page_seconds"])
+    batch.find()
+    if flags["dry_run"]:
+        _tell(batch, flags)
+        return
+    output = Output(Path(flags["output"]), task, flags["to"])
+    with closing(output):
+        before = batch.begin(output, flags["retry_failed"])
+        if before.parts and not flags["quiet"]:
+            say(f"{counted(before.parts, 'part')} ({counted(before.pages, 'page')}) done by earlier runs are skipped")
+        started = time.perf_counter()
+        now = Counts()
+        try:
+            _follow(_runner(batch, output, flags["on"]), now, started, flags["quiet"])
+        except KeyboardInterrupt:
+            raise Interrupted(
+                f"interrupted; {counted(now.parts, 'part')} of this run ({counted(now.pages, 'page')}) are whole in "
+                f"{output.folder}; run the same command again to go on"
+            ) from None
+    _settle(batch, before, now, flags, time.perf_counter() - started)
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _runner(batch: Batch, output: Output, on: str) -> Iterator[Counts]:
+    """Return what does the parts: processes of this machine, or Ray.
+
+    :raises BadInput: there is no such place to run on.
+    """
+    if not on:
+        return batch.run(output)
+    name, _, address = on.partition(":")
+    if name != "ray":
+        raise BadInput(f"--on {on}: a batch runs on this machine, or on ray or ray:ADDRESS", subject="--on")
+    from ..batch.on_ray import run_on_ray  # here: only this needs Ray
+
+    return run_on_ray(batch, output, address)
+
+
+def _follow(parts: Iterator[Counts], now: Counts, started: float, quiet: bool) -> None:
+    """Add up what came of each part, and say every few seconds how far the run is."""
+    said = started
+    for counts in parts:
+        now.add(counts)
+        moment = time.perf_counter()
+        if moment - said > _EVERY and not quiet:
+            said = moment
+            failed = f", {now.failed.total():,} failed" if now.failed else ""
+            speed = now.pages / (moment - started)
+            say(f"{counted(now.parts, 'part')}, {counted(now.pages, 'page')}{failed}; {speed:.0f} pages a second")
+
+
+def _tell(batch: Batch, flags: Mapping[str, Any]) -> None:
+    """Print what a run would do."""
+    found = batch.estimate()
+    if flags["as_json"]:
+        emit_json(found | {"failures": dict(batch.failures)})
+        return
+    for row in found["sources"]:
+        pages = "? pages" if row["pages"] is None else f"about {counted(row['pages'], 'page')}"
+        parts = "" if row["parts"] is None else f" in {counted(row['parts'], 'part')}"
+        emit(f"{row['source']}: {row['kind']}, {pages}{parts}")
+    for line in batch.failures.values():
+        emit(f"cannot be used: {one_line(line)}")
+    if found["seconds"] is None:
+        emit("time: unknown; not every input tells how many pages it holds, or none could be tried")
+    else:
+        emit(
+            f"time: about {found['seconds']:,.0f} s with {counted(found['workers'], 'worker')}; "
+            f"{1000 * found['seconds_a_page']:.1f} ms a page in a sample of {found['sample']:,}"
+        )
+
+
+def _settle(batch: Batch, before: Counts, now: Counts, flags: Mapping[str, Any], seconds: float) -> None:
+    """Print the totals, and the failures by kind.
+
+    :raises DoneInPart: a page or an input failed, in this run or before.
+    """
+    failed = now.failed + before.failed
+    speed = now.pages / seconds if seconds else 0.0
+    if flags["as_json"]:
+        emit_json(
+            now.as_dict()
+            | {"before": before.as_dict(), "inputs_failed": dict(batch.failures), "output": flags["output"],
+               "seconds": round(seconds, 3), "pages_a_second": round(speed, 1)}
+        )  # fmt: skip
+    elif not flags["quiet"]:
+        nothing = f", {now.nothing:,} of them with nothing relevant" if now.nothing else ""
+        say(
+            f"{counted(now.pages, 'page')} in {counted(now.parts, 'part')}{nothing}; {seconds:.1f} s, "
+            f"{speed:.0f} pages a second; {flags['output']}"
+        )
+        if now.skipped:
+            say("records that are no pages: " + ", ".join(f"{n:,} by {why}" for why, n in sorted(now.skipped.items())))
+        for kind, number in sorted(failed.items()):
+            say(f"failed: {counted(number, 'page')}: {FAILURES.get(kind, kind)}")
+    for line in batch.failures.values():
+        say(f"prunus: {one_line(line)}")
+    if failed or batch.failures:
+        of_all = f"{failed.total():,} of {now.pages + before.pages:,} pages failed"
+        pages = f'{of_all}, see "error" in {flags["output"]}' if failed else ""
+        inputs = f"{counted(len(batch.failures), 'input')} could not be used" if batch.failures else ""
+        raise DoneInPart("; ".join(filter(None, [pages, inputs])))
