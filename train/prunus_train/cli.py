@@ -269,8 +269,13 @@ def static_command(out: Path, sets: Path, seed: int, part: float, pieces: int, a
       prunus train static --sets train/ -o static/
       prunus train static --sets train/ -o trial/ --part 0.02 --pieces 4000
     """
+    from importlib.util import find_spec
+
     from prunus_evals.report import json_line
     from prunus_train.static import fit, recipe
+
+    if find_spec("torch") is None:
+        raise TrainError("torch is not installed; run: pip install 'prunus[train,onnx,multilingual]'")
 
     sizes = recipe.Sizes().part(part, pieces)
     found = recipe.make(sets, out, sizes, fit.Plan(seed=seed), lambda line: click.echo(line, err=True))

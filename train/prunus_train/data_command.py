@@ -16,9 +16,11 @@ from prunus_train.errors import DataBroken, TrainError
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _OUT = click.option("-o", "--out", type=_FILE, required=True, help="File for the samples, JSON lines.")
-_AT_ONCE = click.option("--at-once", default=1, show_default=True, help="Requests that are worked on together.")
+_AT_ONCE = click.option(
+    "--at-once", default=1, type=click.IntRange(1), show_default=True, help="Requests that are worked on together."
+)
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print the whole report as JSON.")
-_LIMIT = click.option("--limit", default=0, help="Requests at most; 0: all.")
+_LIMIT = click.option("--limit", default=0, type=click.IntRange(0), help="Requests at most; 0: all.")
 _HALF = click.option("--half", type=click.Choice(["dev"]), default="dev", help="The half of tasks: dev alone.")
 
 
@@ -79,13 +81,27 @@ def numbers(text: str, option: str) -> list[int]:
 )
 @click.option("--bare", type=_FILE, help="Bare questions and answers, JSON lines; their pages are searched for.")
 @click.option("--search", default="", help="Provider of the search for --bare, as searxng:http://localhost:8888.")
-@click.option("--pages", default=3, show_default=True, help="Pages of a question of --bare at most.")
+@click.option(
+    "--pages", default=3, type=click.IntRange(1), show_default=True, help="Pages of a question of --bare at most."
+)
 @click.option("--budgets", default="2048,4096,8192", show_default=True, help="Tokens to prune pages to.")
 @click.option("--first-stage", default="hybrid", show_default=True, help="Scorer of the first stage.")
-@click.option("--coarse", default=256, show_default=True, help="Words of a block of the first stage at most.")
-@click.option("--fine", default=128, show_default=True, help="Words of a block of the second stage at most.")
+@click.option(
+    "--coarse",
+    default=256,
+    type=click.IntRange(1),
+    show_default=True,
+    help="Words of a block of the first stage at most.",
+)
+@click.option(
+    "--fine",
+    default=128,
+    type=click.IntRange(1),
+    show_default=True,
+    help="Words of a block of the second stage at most.",
+)
 @click.option("--prompt", default="htmlrag", show_default=True, help="Name of the prompt.")
-@click.option("--limit", default=0, help="Pages at most; 0: all.")
+@click.option("--limit", default=0, type=click.IntRange(0), help="Pages at most; 0: all.")
 @_HALF
 @_JSON
 def pruner_command(out: Path, sources: str, budgets: str, half: Half, as_json: bool, **chosen: Any) -> None:
@@ -128,7 +144,12 @@ def pruner_command(out: Path, sources: str, budgets: str, half: Half, as_json: b
 @click.argument("requests", type=_FILE, required=False)
 @_OUT
 @click.option("--llm", default="", help="Model that writes the truths which the file lacks, as openai:gpt-4o.")
-@click.option("--made", default=0, help="Made requests with unknown names, in eight languages; they need no model.")
+@click.option(
+    "--made",
+    default=0,
+    type=click.IntRange(0),
+    help="Made requests with unknown names, in eight languages; they need no model.",
+)
 @click.option("--seed", default=0, show_default=True, help="Of the made requests.")
 @_LIMIT
 @_AT_ONCE
@@ -159,12 +180,16 @@ def parser_command(requests: Path | None, out: Path, llm: str, made: int, seed: 
 @click.argument("sources")
 @_OUT
 @click.option("--llm", required=True, help="The strong model that names tags and summaries, as openai:gpt-4o.")
-@click.option("--contents", default=2, show_default=True, help="Contents of a request at most.")
-@click.option("--shortest", default=100, show_default=True, help="Tokens of a content at least.")
+@click.option("--contents", default=2, type=click.IntRange(1), show_default=True, help="Contents of a request at most.")
+@click.option(
+    "--shortest", default=100, type=click.IntRange(0), show_default=True, help="Tokens of a content at least."
+)
 @click.option("--none", default=0.05, show_default=True, help="Share of contents that say None.")
 @click.option("--elsewhere", default=0.1, show_default=True, help="Share of requests with a page of another request.")
 @click.option("--temperature", default=0.7, show_default=True, help="Of the two replies that must agree.")
-@click.option("--budget", default=4096, show_default=True, help="Tokens to which a page is pruned before.")
+@click.option(
+    "--budget", default=4096, type=click.IntRange(1), show_default=True, help="Tokens to which a page is pruned before."
+)
 @_LIMIT
 @_AT_ONCE
 @_JSON
@@ -197,9 +222,13 @@ def extractor_command(sources: str, out: Path, llm: str, limit: int, at_once: in
 @click.option("--stronger", required=True, help="A stronger extractor, as openai:gpt-4o.")
 @click.option("--generator", required=True, help="The model that writes the answers.")
 @click.option("--judge", required=True, help="The model that grades each answer.")
-@click.option("--pages", default=5, show_default=True, help="Pages of a request at most.")
-@click.option("--pairs", default=2, show_default=True, help="Graded pairs of a request at most.")
-@click.option("--budget", default=4096, show_default=True, help="Tokens to which a page is pruned before.")
+@click.option("--pages", default=5, type=click.IntRange(1), show_default=True, help="Pages of a request at most.")
+@click.option(
+    "--pairs", default=2, type=click.IntRange(1), show_default=True, help="Graded pairs of a request at most."
+)
+@click.option(
+    "--budget", default=4096, type=click.IntRange(1), show_default=True, help="Tokens to which a page is pruned before."
+)
 @_LIMIT
 @_AT_ONCE
 @_JSON

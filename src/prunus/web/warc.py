@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from ..core.errors import BadPage, MissingExtra, OutsideFailed, one_line
+from ..core.text.numbers import bounded_int
 from ..core.types import Page
 from .door.decode import decoder, decompress
 
@@ -229,10 +230,8 @@ def _unchunked(content: bytes) -> bytes:
     place = 0
     while True:
         end = content.find(b"\r\n", place, place + 1000)
-        try:
-            size = int(content[place:end].split(b";", 1)[0], 16) if end >= 0 else -1
-        except ValueError:
-            size = -1
+        written = content[place:end].split(b";", 1)[0].decode("latin-1") if end >= 0 else ""
+        size = bounded_int(written, -1, most=1 << 40, base=16)
         if size < 0 or end + 2 + size > len(content):
             return b"".join(pieces) + content[place:] if pieces else content
         if not size:

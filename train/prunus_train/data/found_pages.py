@@ -40,7 +40,7 @@ def gather(
     questions = _questions(bare)
     beside = out.with_name(f"{out.name}.none")
     done = {row["id"] for path in (out, beside) for row in rows_of(path)}
-    failed = 0
+    failed, skipped = 0, 0
     with out.open("a", encoding="utf-8") as found, beside.open("a", encoding="utf-8") as none:
         for number, (identity, question, answers) in enumerate(questions, 1):
             if identity not in done:
@@ -48,17 +48,19 @@ def gather(
                     pages = _pages(question, provider, count)
                     failed = 0
                 except PrunusError as error:
-                    failed += 1
-                    if failed >= FAILURES:
+                    failed, skipped = failed + 1, skipped + 1
+                    if failed >= min(FAILURES, len(questions)):
                         raise TrainError(f"{error}; what was found is kept: run the same command to go on") from error
+                    progress(number, len(questions))
                     continue
                 row: dict[str, Any] = {"id": identity, "question": question, "answers": answers, "pages": pages}
                 file = found if pages else none
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
                 file.flush()
+                done.add(identity)  # the same question may stand in two lines
             progress(number, len(questions))
-    left = len(rows_of(beside))
-    return len(rows_of(out)), {"the search found no page": left} if left else {}
+    lost = {"the search found no page": len(rows_of(beside)), "the search failed": skipped}
+    return len(rows_of(out)), {reason: count for reason, count in lost.items() if count}
 
 
 def _questions(path: Path) -> list[tuple[str, str, list[Any]]]:

@@ -181,10 +181,17 @@ class Encoder:
         self.end = self._end()
 
     def prompt(self, messages: Sequence[Message], kind: str = "chat") -> list[int]:
-        """Return the tokens of a conversation up to the reply, as inference writes them."""
+        """Return the tokens of a conversation up to the reply, as inference writes them.
+
+        :raises DataBroken: the chat template refuses the turns.
+        """
         if kind == "pruner":
             return self._paths.prompt(messages)
-        text, special = prompt_text(self.tokenizer, self._forged, messages)
+        try:
+            text, special = prompt_text(self.tokenizer, self._forged, messages)
+        except Exception as error:  # a template is a program of the model, and may raise anything
+            reason = " ".join(str(error).split())[:160]
+            raise DataBroken(f"{self.name}: the chat template refuses a sample ({reason})") from error
         ids = list(self.tokenizer(text, add_special_tokens=special, verbose=False)["input_ids"])
         return ids[:-1] if special and ids and ids[-1] == self.tokenizer.eos_token_id else ids
 

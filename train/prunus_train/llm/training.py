@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import json
 import shutil
-import signal
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Any, Literal
 
 from prunus_train.errors import DataBroken, Stopped
+from prunus_train.interrupts import Interrupts
 from prunus_train.llm import base as bases
 from prunus_train.llm.faults import check_space, plain_faults
 from prunus_train.llm.measures import measure
@@ -99,7 +98,7 @@ def train(job: Job, say: Callable[[str], None]) -> dict[str, Any]:
             check_space(job.work, _bytes_needed(trainer.model))
         watch = _watch(job, data, trainer, tokenizer, resumed, say)
         trainer.add_callback(watch.callback)
-        with _Interrupts() as interrupts:
+        with Interrupts() as interrupts:
             watch.interrupts = interrupts
             trainer.train(resume_from_checkpoint=str(resumed) if resumed else None)
         if interrupts.received and trainer.state.global_step < trainer.state.max_steps:
@@ -209,7 +208,7 @@ def _arguments(job: Job) -> Any:
         "max_steps": job.steps or -1,
         "per_device_train_batch_size": job.micro,
         "per_device_eval_batch_size": job.micro,
-        "gradient_accumulation_steps": max(1, recipe.batch // (job.micro * processes)),
+        "gradient_accumulation_steps": _accumulated(recipe.batch, job.micro * processes),
         "learning_rate": recipe.rate,
         "lr_scheduler_type": "constant_with_warmup" if constant else "cosine_with_min_lr",
         "lr_scheduler_kwargs": {} if constant else {"min_lr": recipe.least_rate},
@@ -248,20 +247,15 @@ def _checkpointing() -> str:
     return next(name for name in names if name in TrainingArguments.__dataclass_fields__)
 
 
-class _Interrupts:
-    """Delays Ctrl-C and SIGTERM until the running step has ended and a checkpoint is saved."""
+def _accumulated(batch: int, together: int) -> int:
+    """Return the steps whose gradients are added up for a batch.
 
-    def __enter__(self) -> _Interrupts:
-        self.received = False
-        self._before = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
-        return self
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        self.received = True
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+    :param together: samples of one step, of all processes.
+    :raises DataBroken: they make no such batch.
+    """
+    if batch % together:
+        raise DataBroken(f"--batch {batch} is no multiple of the {together} samples that all processes take in a step")
+    return batch // together
 
 
 @dataclass(slots=True)
@@ -272,7 +266,7 @@ class _Watch:
     """
 
     callback: Any = None
-    interrupts: _Interrupts | None = None
+    interrupts: Interrupts | None = None
     last: dict[str, Any] = field(default_factory=dict)
 
 

@@ -38,8 +38,8 @@ class Engine:
     def score(self, query: str, blocks: Blocks) -> NDArray[np.float64]:
         """Return one score per block, float64 [n], from 0 to 1; higher is better.
 
-        It is the chance that the block holds evidence, as trained: among a question's 50 best blocks by ``hybrid`` and
-        30 others.
+        Its square is the chance that the block holds evidence, as trained: among a question's 50 best blocks by
+        ``hybrid`` and 30 others. The root falls as slowly as the scores of ``hybrid``, which quotes know.
         """
         if not len(blocks):
             return np.zeros(0)
