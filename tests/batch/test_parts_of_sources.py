@@ -290,3 +290,23 @@ def test_the_actors_of_ray_write_what_one_machine_writes(tmp_path: Path, monkeyp
         *(("a.warc.gz", number) for number in range(1, 10)), ("b.jsonl", 1), ("b.jsonl", 2),
     ]  # fmt: skip
     assert output.finished()[1].pages == 11
+
+
+def test_an_archive_that_was_packed_as_one_stream_is_resumed_whole(tmp_path: Path) -> None:
+    need("fastwarc")
+    path = tmp_path / "a.warc.gz"
+    path.write_bytes(gzip.compress(b"".join(record(n, page(n)) for n in range(6))))
+    source = source_of(path)
+    parts = list(Cutter(SETTINGS, rows=2).parts(0, source, {}))
+    rest = list(Cutter(SETTINGS, rows=2).parts(0, source, {0: parts[0].end}))
+    assert [row.url for part in rest for row in part.rows] == [f"https://example.org/{n}" for n in range(2, 6)]
+
+
+def test_a_text_of_a_table_that_is_no_utf_8_is_read_as_bytes(tmp_path: Path) -> None:
+    arrow = need("pyarrow")
+    values = arrow.StringArray.from_buffers(
+        2, arrow.py_buffer(bytes([0, 0, 0, 0, 7, 0, 0, 0, 13, 0, 0, 0])), arrow.py_buffer(b"<p>caf\xe9<p>tea")
+    )
+    source = source_of(parquet(tmp_path / "a.parquet", {"html": values}))
+    rows = list(Reader(source, SETTINGS).rows(START))
+    assert [row.content for _, row in rows] == [b"<p>caf\xe9", "<p>tea"]

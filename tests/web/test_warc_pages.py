@@ -169,3 +169,22 @@ def test_a_bomb_and_a_record_of_200_mb_are_refused_in_bounded_memory(tmp_path: P
 def test_a_file_that_cannot_be_opened_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(BadPage, match=r"gone\.warc: cannot be read \(No such file"):
         read(tmp_path / "gone.warc")
+
+
+def test_a_response_without_http_headers_is_told_and_the_rest_is_read(tmp_path: Path) -> None:
+    data = [record(1, page(1)), record(2, page(2), content="text/html"), record(3, page(3))]
+    data[1] = data[1].replace(b"application/http; msgtype=response", b"text/html")
+    found, _ = read(tmp_path / "a.warc.gz", packed(data))
+    assert [bool(row.page) for row in found] == [True, False, True] and "HTTP headers" in found[1].error
+
+
+def test_a_damaged_member_of_a_wacz_file_is_told_and_the_next_is_read(tmp_path: Path) -> None:
+    path = write_wacz(tmp_path / "a.wacz", [packed([record(n, page(n))]) for n in (1, 2)])
+    data = path.read_bytes()
+    first = data.index(b"archive/") - 30
+    path.write_bytes(data[: first + 8] + b"\x63\x00" + data[first + 10 :])  # an unknown method, in the local header
+    names = [place for place in range(len(data)) if data.startswith(b"PK\x01\x02", place)]
+    place = next(at for at in names if data[at + 46 :].startswith(b"archive/"))
+    path.write_bytes(data[: place + 10] + b"\x63\x00" + data[place + 12 :])
+    found, _ = read(path)
+    assert [bool(row.page) for row in found] == [False, True] and "damaged archive" in found[0].error

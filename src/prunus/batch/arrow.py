@@ -14,7 +14,7 @@ from ..core.errors import BadInput
 from ..core.options import Options
 from ..core.settings import Settings, load_settings
 from ..core.types import Format
-from .read import COLUMNS, CONTENT, parquet_packages, row_of
+from .read import COLUMNS, CONTENT, parquet_packages, row_of, rows_of
 from .work import Task, Work
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Mapper:
         table = table.select(columns)
         tables = [table_of([], self.task)]
         for start in range(0, table.num_rows, _SLICE):
-            values = table.slice(start, _SLICE).to_pylist()
+            values = rows_of(table.slice(start, _SLICE))
             tables.append(table_of([self._record(start + at, row) for at, row in enumerate(values, 1)], self.task))
         return arrow.concat_tables(tables)
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeAlias, cast
 
@@ -103,6 +103,8 @@ class Reader:
 
     def _warc(self, start: Mark) -> Marked:
         archive = Archive(Path(self.source.name), self.settings.max_file_mb, _is_readable, self.skipped)
+        if start.place and not archive.begins_at(start.place):  # packed as one stream: read it from its beginning
+            start = Mark(start.record, 0)
         number = start.record if start.place else 1
         for found in archive.records(start.place):
             if 1 < start.record >= number and not start.place:
@@ -170,11 +172,11 @@ class Reader:
             groups, number = _groups_from(file.metadata, start.place)
             try:
                 for batch in file.iter_batches(64, groups, columns):
-                    for values in batch.to_pylist():
+                    for values in rows_of(batch):
                         if number > start.place:
                             yield Mark(number, number - 1), row_of(number, values, f"row {number}", self.settings)
                         number += 1
-            except (OSError, arrow.ArrowException) as error:
+            except (OSError, ValueError, arrow.ArrowException) as error:
                 reason = f"damaged file: nothing from row {number} on can be read ({one_line(str(error))})"
                 yield Mark(number, number - 1), Row(number, error=reason, kind="source")
 
@@ -249,6 +251,28 @@ def _with_page(row: Row, found: Page | PrunusError) -> Row:
     )
 
 
+def rows_of(batch: Any) -> list[dict[str, Any]]:
+    """Return the rows of an Arrow table or batch; text that is no UTF-8 stays bytes."""
+    arrow, _ = parquet_packages()
+    binary = {arrow.string(): arrow.binary(), arrow.large_string(): arrow.large_binary()}
+    read = [
+        [_as_text(value) for value in column.cast(binary[column.type]).to_pylist()]
+        if column.type in binary
+        else column.to_pylist()
+        for column in batch.columns
+    ]
+    return [dict(zip(batch.schema.names, values, strict=True)) for values in zip(*read, strict=True)]
+
+
+def _as_text(value: Any) -> Any:
+    if not isinstance(value, bytes):
+        return value
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return value
+
+
 def _row_of_record(number: int, found: Any) -> Row:
     if found.page is None:
         kind = "large" if found.large else "source" if found.last else "page"
@@ -273,7 +297,7 @@ def _text(value: Any) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _is_readable(media_type: str) -> bool:
     """Tell whether documents of a media type are read; what is called binary may be anything, and is not."""
     try:

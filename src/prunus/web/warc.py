@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,12 @@ from .door.decode import decoder, decompress
 
 SUFFIXES: Final = (".warc", ".warc.gz", ".warc.zst", ".wet", ".wet.gz", ".wacz")
 """Endings of the names of web archives."""
+
+_DAMAGE: Final = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError)
+"""What readers of archives raise at damaged, encrypted or unknown data."""
+
+_BEGINNINGS: Final = (b"WARC/", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
+"""How a record begins: plain, gzip, Zstandard."""
 
 _MIB: Final = 1 << 20
 _PIECE: Final = 1 << 16
@@ -77,8 +84,19 @@ class Archive:
             with zipfile.ZipFile(file) as archive:
                 for name in archive.namelist():
                     if name.startswith("archive/") and not name.endswith("/"):
-                        with archive.open(name) as member:
+                        try:
+                            member = archive.open(name)
+                        except _DAMAGE as error:
+                            yield Record(0, error=f"damaged archive: {name}: {one_line(str(error))}")
+                            continue
+                        with member:
                             yield from self._each(member, 0, inside=True)
+
+    def begins_at(self, place: int) -> bool:
+        """Tell whether a record can be read from a place on; not in an archive that was packed as one stream."""
+        with self._opened() as file:
+            file.seek(place)
+            return file.read(5).startswith(_BEGINNINGS)
 
     @contextmanager
     def _opened(self) -> Iterator[BinaryIO]:
@@ -97,7 +115,7 @@ class Archive:
         while True:
             try:
                 record = next(records, None)
-            except OSError as error:  # the archive is damaged, and where the next record begins is not known
+            except _DAMAGE as error:  # the archive is damaged, and where the next record begins is not known
                 yield Record(0, error=f"damaged archive: {one_line(str(error))}", last=True)
                 return
             if record is None:
@@ -126,14 +144,16 @@ class Archive:
             if http:
                 record.parse_http()
                 if not record.is_http_parsed or record.http_headers is None:
-                    return cut
+                    whole = record.content_length
+                    lost = Record(place, url, name, error="a response without HTTP headers")
+                    return lost if record.reader.consume() >= whole else cut
             whole = record.content_length
             if not self._is_page(record, http):
                 return None if record.reader.consume() >= whole else cut
             if whole > self.max_mb * _MIB:
                 return self._over(Record(place, url, name), whole)
             content = record.reader.read(whole) if whole else b""
-        except OSError as error:
+        except _DAMAGE as error:
             return Record(place, url, name, error=f"damaged archive: {one_line(str(error))}", last=True)
         if len(content) < whole:
             return cut

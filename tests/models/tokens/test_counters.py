@@ -79,3 +79,12 @@ def test_approx_says_by_its_name_that_it_does_not_count_exactly() -> None:
     assert approx.name == "approx"
     text = "The harbour master records the height of the tide at noon, every day of the year. " * 40
     assert approx.count([text])[0] == pytest.approx(exact.count([text])[0], rel=0.3)
+
+
+def test_long_parts_are_counted_and_not_kept() -> None:
+    from prunus.models.tokens import smollm2
+
+    texts = [f"{number} \U0001f642 " + "tide" * 5_000 for number in range(5)]
+    engine = smollm2.Engine()
+    assert engine.count(texts).tolist() == engine.count(texts).tolist()
+    assert max(map(len, smollm2._load().known)) <= 64

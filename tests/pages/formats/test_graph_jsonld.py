@@ -194,3 +194,10 @@ def _page(text: str) -> Any:
 
 def test_damage_gives_html_or_one_clear_line() -> None:
     assert survives_damage(Engine(), json.dumps(SAME["maps"], indent=1).encode() * 1) > 3
+
+
+def test_nests_within_nests_are_refused_in_one_line() -> None:
+    nested = '{"x": {"@id": "http://a/x"}, "n": ' * 985 + "1" + "}" * 985
+    text = '{"@context": {"n": "@nest", "x": "http://a/y"}, "@id": "http://a/z", "n": ' + nested + "}"
+    with pytest.raises(BadPage, match="deep"):
+        cleaned(Engine(), text)

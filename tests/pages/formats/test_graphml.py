@@ -137,3 +137,14 @@ def test_a_fault_is_one_line_that_says_where(text: str, reason: str) -> None:
 
 def test_damage_gives_html_or_one_clear_line() -> None:
     assert survives_damage(Engine(), GRAPH.encode()) > 3
+
+
+def test_an_edge_without_a_label_is_an_edge() -> None:
+    assert "linked to" in cleaned(Engine(), GRAPH.replace('target="n2"/>', 'target="n2" label=""/>'))
+
+
+def test_defaults_that_are_written_again_and_again_are_refused() -> None:
+    key = f'<key id="k" for="all" attr.name="note"><default>{"x" * 100_000}</default></key>'
+    nodes = "".join(f'<node id="m{number}"/>' for number in range(600))
+    with pytest.raises(BadPage, match="letters"):
+        cleaned(Engine(), GRAPH.replace("<graph ", f"{key}<graph ").replace("</graph>", f"{nodes}</graph>"))

@@ -31,7 +31,7 @@ _IN_PLACE: Final = re.compile(
     r"|[在于位从至][^\s，。]{1,8}",
 )
 _MONEY: Final = re.compile(
-    r"[€$£¥₹]\s?\d|\d\s?[€$£¥]|\b\d[\d.,]*\s(?:\w{1,12}\s)?(?:euros?|dollars?|pounds?|usd|eur|yen)\b"
+    r"[€$£¥₹]\s?\d|\d\s?[€$£¥]|(?<![\d.,])\d[\d.,]{0,30}+\s(?:\w{1,12}\s)?(?:euros?|dollars?|pounds?|usd|eur|yen)\b"
     r"|\d\s?[万亿]?[元円美]",
     re.IGNORECASE,
 )

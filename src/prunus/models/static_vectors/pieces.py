@@ -32,6 +32,9 @@ _UNSEEN: Final = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
 _KNOWN: Final = 100_000
 """Words whose pieces are kept; beyond them all are forgotten."""
 
+_LONGEST: Final = 64
+"""Letters of a word whose pieces are kept; longer ones hardly return, and would hold much memory."""
+
 
 def words(text: str) -> list[str]:
     """Return the words of a text, in lower case and compatible forms."""
@@ -66,11 +69,16 @@ class Pieces:
                 yield [piece for word in part for piece in known[word]]
 
     def _look_up(self, parts: Sequence[Sequence[str]]) -> dict[str, tuple[int, ...]]:
-        """Return a table that holds every word of some texts; no word ever leaves a table that was returned."""
+        """Return a table that holds every word of some texts; no word ever leaves a table that was returned.
+
+        Long words stand only in the table that is returned.
+        """
         known = self._known
         if len(known) > _KNOWN:
             known = self._known = {}
         new = list({word for part in parts for word in part if word not in known})
+        long: dict[str, tuple[int, ...]] = {}
         for word, encoding in zip(new, encode(self._tokenizer, [marked(word) for word in new]), strict=True):
-            known[word] = tuple(piece for piece in encoding.ids if piece != self._unknown)
-        return known
+            kept = known if len(word) <= _LONGEST else long
+            kept[word] = tuple(piece for piece in encoding.ids if piece != self._unknown)
+        return known | long if long else known

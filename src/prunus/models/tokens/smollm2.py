@@ -44,6 +44,9 @@ _TEXTS: Final = 512
 _KNOWN: Final = 200_000
 """Parts whose counts are kept; beyond them all are forgotten."""
 
+_LONGEST: Final = 64
+"""Letters of a part whose count is kept; longer ones hardly return, and would hold much memory."""
+
 
 class _Counted:
     """The tokenizer, and the counts of the parts that were met."""
@@ -53,14 +56,19 @@ class _Counted:
         self.known: dict[str, int] = {}
 
     def table(self, parts: Sequence[Sequence[str]]) -> dict[str, int]:
-        """Return a table that holds the count of every part; nothing ever leaves a table that was returned."""
+        """Return a table that holds the count of every part; nothing ever leaves a table that was returned.
+
+        Long parts stand only in the table that is returned.
+        """
         known = self.known
         if len(known) > _KNOWN:
             known = self.known = {}
         new = list({part for cut in parts for part in cut if part not in known})
-        if new:
-            known.update(zip(new, map(len, encode(self.tokenizer, new)), strict=True))
-        return known
+        if not new:
+            return known
+        counts = dict(zip(new, map(len, encode(self.tokenizer, new)), strict=True))
+        known.update((part, count) for part, count in counts.items() if len(part) <= _LONGEST)
+        return known if max(map(len, new)) <= _LONGEST else known | counts
 
 
 @lru_cache(maxsize=1)

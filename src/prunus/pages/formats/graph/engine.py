@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ....core.types import Page
 from .._sniff import suffix_of
 
 if TYPE_CHECKING:
     from .statements import Graph
+
+_TURTLE: Final = frozenset({"text/turtle", "application/x-turtle", "application/trig"})
+"""Media types of graphs that may begin with a brace or a bracket, and are no JSON."""
 
 
 class Engine:
@@ -57,7 +60,8 @@ class Engine:
         base = address if address.startswith(("http://", "https://")) else ""
         graph = Graph(lambda reason: page_error(page, reason), Allowance(page.url), self._max_statements, base)
         start = text.lstrip()
-        if start.startswith(("{", "[")) and suffix_of(address) not in (".ttl", ".trig"):
+        turtle = suffix_of(address) in (".ttl", ".trig") or page.media_type in _TURTLE
+        if start.startswith(("{", "[")) and not turtle:
             _read_json(page, text, graph)
         elif start.startswith(("<?xml", "<!", "<graphml")):
             from .graphml import GraphMlReader

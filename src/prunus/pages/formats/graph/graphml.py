@@ -68,6 +68,7 @@ class GraphMlReader:
         for node, names in self._nodes:
             for key in defaults:
                 if key.name not in names:
+                    self._graph.allowance.spend("letters", len(key.name) + len(key.default))
                     self._graph.add(node, key.name, Literal(key.default))
 
     def start(self, name: str, attrs: Mapping[str, str]) -> None:
@@ -160,7 +161,10 @@ class GraphMlReader:
     def _end_edge(self, holder: _Holder) -> None:
         attrs = holder.attrs
         given = [*((name, text) for name, text in attrs.items() if name not in _OWN), *holder.data]
-        given += [(key.name, key.default) for key in self._keys.values() if self._is_missing(key, given)]
+        missing = [key for key in self._keys.values() if self._is_missing(key, given)]
+        self._graph.allowance.spend("letters", sum(len(key.name) + len(key.default) for key in missing))
+        given = [(name, text) for name, text in given if text.strip()]
+        given += [(key.name, key.default) for key in missing]
         ranks = [_EDGE_NAMES.index(name.lower()) for name, _ in given if name.lower() in _EDGE_NAMES]
         relation = LINKED
         if ranks:

@@ -132,7 +132,9 @@ class GraphWriter:
         beside = [label.value] if label is not None and label.relation == items[0].relation else []
         texts = [value for value in [*beside, *(value for _, value, _ in unique)] if isinstance(value, Literal)]
         several = len({text.language for text in texts}) > 1
-        values = [self._value(relation, value, several) + _notes(notes) for relation, value, notes in unique]
+        values = [
+            self._value(relation, value, several) + self._spent(_notes(notes)) for relation, value, notes in unique
+        ]
         long = any("<ul>" in text or len(text) > _LONG for text in values)
         name = self._spent(escape_text(name))
         if len(values) == 1:

@@ -104,9 +104,11 @@ class JsonLdReader:
                     if isinstance(inner, Mapping):
                         self._node(inner, before)
             elif term.address == "@nest":
+                self._deeper()
                 for inner in _listed(member):
                     if isinstance(inner, Mapping):
                         self._members(subject, inner, context, before)
+                self._depth -= 1
             elif term.address == "@reverse":
                 if isinstance(member, Mapping):
                     for inner_key, inner_term in self._terms(member, context):
