@@ -24,7 +24,7 @@ def kill_at_random(command: Sequence[str], out: Path, kills: int, seed: int = 21
     while True:
         process = subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         while done < kills and _grown(process, out, chance.randrange(1, 4)):
-            time.sleep(chance.random() * 0.2)
+            time.sleep(chance.random() * 0.05)
             workers = children(process.pid)
             victim = process.pid if not workers or chance.random() < 0.5 else chance.choice(workers)
             if process.poll() is None:

@@ -339,7 +339,7 @@ def test_kills_at_random_moments_lose_and_double_nothing(folder: Path) -> None:
     choices = ["--do", "clean", "--part", "3", "--workers", "2", "--quiet"]
     subprocess.run([*PROGRAM, "batch", *inputs, "-o", "calm", *choices], env=environment(), check=True, timeout=900)
     killed = kill_at_random([*PROGRAM, "batch", *inputs, "-o", "out", *choices], folder / "out", KILLS)
-    assert killed == KILLS
+    assert killed >= max(1, KILLS // 2)  # a fast machine may be done before the last
     assert files(folder / "out") == files(folder / "calm")
     assert not list((folder / "out" / "_batch").glob("*.tmp"))
     shutil.rmtree(folder / "calm")
