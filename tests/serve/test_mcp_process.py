@@ -130,6 +130,9 @@ def test_nothing_but_the_protocol_reaches_standard_output(papers: Path, tmp_path
     lines = [program.stdout.readline() for _ in range(2)]
     send(program, "tools/call", {**ask, "name": "none"}, id=3)
     lines.append(program.stdout.readline())
+    while not any('"id":2' in line.replace(" ", "") for line in lines):  # the end of the input would end the call
+        lines.append(program.stdout.readline())
+        assert lines[-1]
     rest, noise = program.communicate(timeout=30)
     messages = [json.loads(line) for line in [*lines, *rest.splitlines()]]
     assert all(message["jsonrpc"] == "2.0" for message in messages) and "1932" in str(messages)
