@@ -7,6 +7,7 @@ import os
 import secrets
 import shutil
 import signal
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -191,5 +192,6 @@ async def _serve_stdio(server: Server, folders: Sequence[Path]) -> None:
     protocol = Tools(server, folders).protocol()
     async with stdio_server() as (incoming, outgoing):
         await protocol.run(incoming, outgoing, protocol.create_initialization_options())
+        sys.stdout.flush()  # what engines printed is still buffered, and standard output is the protocol's again below
     await server.workers.drain(_DRAIN)
     server.state.close()
