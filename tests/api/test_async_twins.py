@@ -150,9 +150,12 @@ def test_the_loop_ticks_while_a_large_page_is_cleaned_and_pruned() -> None:
         return ticks, longest, last - start
 
     for call in (lambda: prunus.aprune(page, QUESTION), lambda: prunus.aask(QUESTION, page)):
-        ticks, longest, whole = asyncio.run(measured(call()))  # type: ignore[no-untyped-call]
+        for chance in (1, 2, 3):  # a busy machine can stop the loop, too, but hardly three times in a row
+            ticks, longest, whole = asyncio.run(measured(call()))  # type: ignore[no-untyped-call]
+            if longest < whole / 2:
+                break
+            assert chance < 3, f"the loop stood still for {longest:.2f} of {whole:.2f} s"
         assert ticks > 10
-        assert longest < whole / 2, f"the loop stood still for {longest:.2f} of {whole:.2f} s"
 
 
 @pytest.mark.parametrize(
