@@ -16,7 +16,11 @@ from prunus.web.fetch import _markers
 
 ROOMS = "core pages web models evidence answer index record engines api batch cli".split()
 
-BOUNDED = {"prunus.pages.formats._sheets.numbers._LITERAL": 300}
+BOUNDED = {
+    "prunus.core.text.numbers._DECIMAL": 400,
+    "prunus.core.text.sentences._LAST_WORD": 48,
+    "prunus.pages.formats._sheets.numbers._LITERAL": 300,
+}
 """Patterns whose text is cut before, with the most letters of it; at that size no text takes a millisecond."""
 
 ONCE = {

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 import prunus
-from prunus.core.errors import BadBudget, OutsideFailed, OverWindow, PrunusError
+from prunus.core.errors import BadBudget, OutsideFailed, OverWindow, PrunusError, UnreadableReply
 from prunus.core.events import Event
 from prunus.core.ports import LLM, Tagged
 from prunus.core.registry import make_engine
@@ -34,7 +34,6 @@ READ = 32_768
 """Tokens of a question's pages that passages are extracted from at most."""
 
 OPTIONS: Kinds = {"llm": str, "count": int, "embedder": str, "mode": ("default", "naive", "vector", "clean")}
-_NONSENSE = "named neither tags nor None"
 _OF_MODEL = ("extractor", "generator")
 """The failures of an answer that say that a reply of its model was of no use, and that it was made without it."""
 
@@ -81,7 +80,7 @@ class _Naming:
         except (BadBudget, OverWindow):
             return REFUSED
         except OutsideFailed as error:
-            if _NONSENSE in str(error):
+            if isinstance(error, UnreadableReply):
                 return Named((), nonsense=True)
             raise readers.failed(self._name, error) from error
         return Named(found or ())
@@ -151,7 +150,7 @@ class _Extracting(_Asking):
             return Reply("", "text", quotes=(), facts={"nothing": str(error)})
         except OutsideFailed as error:
             self._check()
-            if _NONSENSE in str(error):
+            if isinstance(error, UnreadableReply):
                 return Reply("", "text", quotes=(), facts={"nothing": str(error), "nonsense": 1})
             raise readers.failed(self._name, error) from error
         self._check()  # at one page of several: the others were extracted

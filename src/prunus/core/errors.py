@@ -9,6 +9,7 @@
     │   └── BadEngine       an engine of another package breaks its port
     ├── MissingExtra        an optional dependency is not installed    exit 2
     ├── OutsideFailed       a service or a model outside failed        exit 3, HTTP 502
+    │   └── UnreadableReply a model replied, but not what was asked
     └── NothingFound        no page holds anything relevant            exit 4
 
 Each error has a ``subject``: the page, engine, option or address that it concerns. Any other
@@ -105,6 +106,10 @@ class OutsideFailed(PrunusError):
         self.may_pass = may_pass
         self.retry_after = retry_after
         self.sent = sent
+
+
+class UnreadableReply(OutsideFailed):
+    """A model replied with nothing of what it was asked for; a larger model may do better."""
 
 
 class NothingFound(PrunusError):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ...core.errors import BadInput, OutsideFailed
+from ...core.errors import BadInput, OutsideFailed, UnreadableReply
 from ...core.ports import LLM, Tagged
 from ...core.text.numbers import bounded_int, in_ascii
 from ...core.types import Message
@@ -158,7 +158,7 @@ class Engine:
                 return error
         read = read_tags(reply, [segment.tag for segment in part])
         if not read.tags and not read.none and not read.unknown:
-            return OutsideFailed("extractor tags: the model named neither tags nor None", subject="tags")
+            return UnreadableReply("extractor tags: the model named neither tags nor None", subject="tags")
         return read
 
 

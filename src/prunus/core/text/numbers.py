@@ -31,7 +31,7 @@ def bounded_int(value: object, otherwise: _T, *, least: int = 0, most: int, base
     if not isinstance(value, str):
         number = _whole(value)
         return otherwise if number is None else max(least, min(number, most))
-    found = (_WHOLE if base == 10 else _HEX).fullmatch(value) if value else None
+    found = _WHOLE.fullmatch(value) if base == 10 else _HEX.fullmatch(value)
     if found is None:
         return otherwise
     digits = found[2].lstrip("0")

@@ -1,0 +1,1 @@
+"""Text: words, sentences, numbers, likeness by words, and secrets that are hidden."""
