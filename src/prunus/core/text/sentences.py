@@ -56,7 +56,9 @@ _TIME_ONLY: Final = re.compile(
 """A sentence that is no more than a time of day so far: ``At 5 a.m.``"""
 
 _WORD_END: Final = re.compile(r"(?:[^\W\d_]{3}|[\w.]\))\Z")
-_NOTE: Final = re.compile(r"(?:\d{1,3}(?:[,\u2013-]\d{1,3}){0,20}(?: \d{1,3}){0,20}|\(\d{1,3}\))(?=\s{1,20}[\"\u201c(]?[A-Z])")
+_NOTE: Final = re.compile(
+    r"(?:\d{1,3}(?:[,\u2013-]\d{1,3}){0,20}(?: \d{1,3}){0,20}|\(\d{1,3}\))(?=\s{1,20}[\"\u201c(]?[A-Z])"
+)
 """Footnote numbers after a stop: ``in a talk.11 12 Take``."""
 
 _HAN: Final = re.compile(
