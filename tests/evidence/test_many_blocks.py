@@ -15,7 +15,7 @@ from prunus.evidence import greedy
 from prunus.evidence.blocks import cut
 from prunus.evidence.score import embedding
 from prunus.models import encoding as embedded
-from prunus.models.embed import static
+from prunus.models.embed import _mean, static
 from prunus.pages.clean import walk as clean_module
 from prunus.pages.clean.walk import clean_tree
 
@@ -77,9 +77,9 @@ def test_vectors_that_are_gathered_in_parts_are_the_same(monkeypatch: pytest.Mon
     engine = static.Engine()
     texts = ["the ferry leaves", "", "pier", "a longer text about the harbour and its light", "ferry " * 40]
     whole = engine.embed(texts)
-    monkeypatch.setattr(static, "_TOKENS", tokens)
+    monkeypatch.setattr(_mean, "_PIECES", tokens)
     assert np.array_equal(engine.embed(texts), whole)
-    assert static.pooled(static.static_model()[0], []).shape == (0, 256)
+    assert _mean.mean_vectors(static.static_model()[0].rows, 256, []).shape == (0, 256)
 
 
 def test_measuring_the_cells_of_one_wide_row_ends_after_a_fixed_amount_of_work(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,12 +19,11 @@ from numpy.typing import NDArray
 
 from ..encoding import packed_tokenizer
 from ..static_vectors.pieces import Pieces
+from ._mean import mean_vectors
 
 _LOCK = threading.Lock()
 _LONGEST: Final = 20_000
 """Most code points of a text that are read; more would hardly change the average."""
-_TOKENS = 1_024
-"""Pieces whose vectors are gathered at once; a single text may have more."""
 
 IDENTITY: Final = "static-1"
 """Changes with every change of the vectors or of the vocabulary: stored vectors of another one are of no use."""
@@ -81,23 +80,5 @@ class Engine:
         vectors = np.empty((len(texts), self.dimension), np.float32)
         found = pieces.of([text[:_LONGEST] for text in texts])
         for start in range(0, len(texts), 256):  # bounded memory: a slice of texts at a time
-            vectors[start : start + 256] = pooled(table, list(islice(found, 256)))
+            vectors[start : start + 256] = mean_vectors(table.rows, self.dimension, list(islice(found, 256)))
         return vectors
-
-
-def pooled(table: Table, ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-    """Average and normalise the vectors of pieces, float32 [n, 256]."""
-    vectors = np.zeros((len(ids), table.vectors.shape[1]), np.float32)
-    lengths = np.fromiter((len(row) for row in ids), np.int64, len(ids))
-    filled = np.flatnonzero(lengths)
-    shares = np.cumsum(lengths[filled]) // _TOKENS
-    for part in np.split(filled, np.flatnonzero(np.diff(shares)) + 1):  # bounded memory: some texts at a time
-        if not len(part):
-            continue
-        flat = np.concatenate([np.asarray(ids[i], np.int64) for i in part])
-        bounds = np.concatenate([[0], np.cumsum(lengths[part])[:-1]])
-        vectors[part] = np.add.reduceat(table.rows(flat), bounds, axis=0)
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    vectors[norms[:, 0] == 0, 0] = 1.0
-    norms[norms == 0] = 1.0
-    return np.asarray(vectors / norms, np.float32)

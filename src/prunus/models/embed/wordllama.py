@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 
 from ..encoding import encode
 from ..wordllama import llama2_tokenizer, wheel_file
+from ._mean import mean_vectors
 
 _LOCK = threading.Lock()
 _LONGEST = 20_000
 """Most code points of a text that are read; more would hardly change the average."""
-_TOKENS = 1_024
-"""Tokens whose vectors are gathered at once; a single text may have more."""
 
 
 @lru_cache(maxsize=1)
@@ -61,18 +60,4 @@ class Engine:
 
     def pool(self, ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         """Average and normalise the vectors of token ids, float32 [n, 256]."""
-        table = _table()
-        vectors = np.zeros((len(ids), table.shape[1]), np.float32)
-        lengths = np.fromiter((len(row) for row in ids), np.int64, len(ids))
-        filled = np.flatnonzero(lengths)
-        shares = np.cumsum(lengths[filled]) // _TOKENS
-        for part in np.split(filled, np.flatnonzero(np.diff(shares)) + 1):  # bounded memory: some texts at a time
-            if not len(part):
-                continue
-            flat = np.concatenate([np.asarray(ids[i], np.int64) for i in part])
-            bounds = np.concatenate([[0], np.cumsum(lengths[part])[:-1]])
-            vectors[part] = np.add.reduceat(table[flat], bounds, axis=0)
-        vectors[lengths == 0, 0] = 1.0
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        norms[norms == 0] = 1.0
-        return np.asarray(vectors / norms, np.float32)
+        return mean_vectors(_table().__getitem__, self.dimension, ids)
