@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import cache, cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -33,6 +34,9 @@ BY_MODEL: Final = {"planner": ("llm", "rules"), "extractor": ("tags", "sentences
 
 _A: Final = {"llm": "a language model", "path_scorer": "a path scorer", "search": "a search provider"}
 """Names of kinds of engines in messages, where they differ from the setting's."""
+
+NO_RERANKER: Final = "none"
+"""Names no reranker, where the installed one would be used."""
 
 TAPED: Final = frozenset({"llm", "search", "embedder", "reranker", "path_scorer", "tokenizer"})
 """Kinds of engines whose replies a recorded run holds."""
@@ -63,7 +67,11 @@ def engines_of(maker: Maker) -> Engines:
     embedder = maker.make("embedder")
     spare = None
     if llm is not None:
-        spare = Spare(make_engine("extractor", "sentences:5", embedder=embedder), make_engine("generator", "quotes"))
+        reader = maker.make("reranker") if maker.specs["reranker"] else None
+        spare = Spare(
+            make_engine("extractor", "sentences:5", embedder=embedder, reranker=reader),
+            make_engine("generator", "quotes"),
+        )
     return Engines(counter, scorer, extractor, generator, names, second, first, llm, embedder, spare, maker.meter)
 
 
@@ -172,6 +180,8 @@ class Maker:
         for kind in KINDS:
             if kind != "format":
                 self.choose(kind, getattr(options, kind, "") or str(getattr(settings, kind)))
+        if self.specs["reranker"] in ("", NO_RERANKER):
+            self.specs["reranker"] = installed_reranker() if not self.specs["reranker"] else ""
         model = bool(self.specs["llm"]) and (bool(options.llm) or self._may_call())
         for kind, (with_model, without) in BY_MODEL.items():
             self.specs[kind] = self.specs[kind] or (with_model if model else without)
@@ -279,8 +289,8 @@ class Maker:
             return self.tape.model(bare(spec), make)
         if kind == "path_scorer":
             return self.tape.paths(bare(spec), make)
-        if not model and is_built_in(kind, name) and kind not in self._objects:
-            return make()
+        if not model and is_built_in(kind, name) and kind not in self._objects and kind != "reranker":
+            return make()  # a reranker's weights are in another package
         return adopted(kind, self.tape.numbers(kind, bare(spec), make), name)
 
     def search_specs(self) -> list[str]:
@@ -396,6 +406,11 @@ class Maker:
         counter = None if llm.count is not None else self.make("tokenizer")
         self.price = price_of(prices_from(self.settings.prices), self.specs["llm"], llm)
         return Metered(llm, self.meter, counter, self.price)
+
+
+def installed_reranker() -> str:
+    """Return the spec of the reranker that is used where none is named: ``reader`` where its weights are installed."""
+    return "reader" if find_spec("prunus_reader") else ""
 
 
 def adopted_engine(kind: str, spec: str, **others: Any) -> Any:

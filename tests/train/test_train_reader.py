@@ -22,7 +22,7 @@ from prunus.models.rerank.reader import Engine
 
 pytest.importorskip("selectolax", reason="the tasks of the evaluation are not installed")
 
-from prunus_train.data.reader import Asked
+from prunus_train.data.reader_questions import ReaderQuestion
 from prunus_train.errors import DataBroken, Stopped
 from prunus_train.reader_presets import Hyper, Job
 
@@ -49,7 +49,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def questions(count: int = 60, seed: int = 5) -> list[Asked]:
+def questions(count: int = 60, seed: int = 5) -> list[ReaderQuestion]:
     """Return questions whose gold block is the one with "ferry"; the cheap score knows nothing."""
     chance = random.Random(seed)
     plain = [word for word in WORDS if word != "ferry"]
@@ -59,14 +59,21 @@ def questions(count: int = 60, seed: int = 5) -> list[Asked]:
         gold = chance.randrange(6)
         texts[gold] = f"{texts[gold]} ferry"
         found.append(
-            Asked(
-                "tables", f"page {number}", "when does the boat", ["ferry"], ["harbour"] * 6, texts, [0.0] * 6, [gold]
+            ReaderQuestion(
+                "tables/segments" if number % 2 else "tables",
+                f"page {number}",
+                "when does the boat",
+                ["ferry"],
+                [f"harbour\n{text}" for text in texts],
+                [0.0] * 6,
+                [gold],
+                [f"harbour\n{plain[0]}"] if number % 3 else [],
             )
         )
     return found
 
 
-def run(job: Job, asked: list[Asked]) -> dict[str, Any]:
+def run(job: Job, asked: list[ReaderQuestion]) -> dict[str, Any]:
     from prunus_train.reader_command import run
 
     return run(job, asked, lambda line: None)
@@ -76,15 +83,17 @@ def run(job: Job, asked: list[Asked]) -> dict[str, Any]:
 def trained(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("trained") / "model"
     figures = run(Job(out, base, HYPER, frozen=0, read_tokens=32), questions())
-    assert figures["held_out"]["0"]["all"] > 0.8  # chance is .41
+    held_out = figures["held_out"]
+    assert held_out["blocks"]["0"]["all"] > 0.8  # chance is .41
+    assert held_out["segments"]["0"]["all"] > 0.7  # chance is .17
+    assert held_out["apart"] > 0.7  # segments of a wrong page stand below
     return out
 
 
 def test_the_files_are_int8_and_give_the_order_that_was_taught(trained: Path) -> None:
     engine, right = Engine(str(trained), threads=1), 0
     for asked in questions(40, seed=6):
-        texts = [f"harbour\n{text}" for text in asked.texts]
-        right += int(np.argmax(engine.rerank(asked.question, texts))) == asked.gold[0]
+        right += int(np.argmax(engine.rerank(asked.question, asked.texts))) == asked.gold[0]
     assert right >= 32  # of 40; chance is 7
 
 

@@ -15,8 +15,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from prunus.answer.extract._features import BEARING, NAMES, Numbers
-from prunus.answer.extract._weights import Weights, best, weights, weights_of
+from prunus.answer.extract._features import BEARING, NAMES, Numbers, Question
+from prunus.answer.extract._weights import READ_SIGNS, Weights, best, read_signs, weights, weights_of
+from prunus.answer.extract.reading import read
+from prunus.core.ports import Reranker
 from prunus.core.text.answer_kinds import KINDS
 from prunus_train.data.quotes import Example
 from prunus_train.errors import DataBroken
@@ -63,25 +65,36 @@ _LOWER: Final = {"one": 0.45, "unspaced": 0.8}
 """By how much the bar is lowered, so that few right pages are refused; for scripts without spaces, too. By hand."""
 
 
-def train(examples: Sequence[Example]) -> tuple[dict[str, Any], dict[str, Any]]:
+def train(examples: Sequence[Example], reranker: Reranker | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the weights that are learned from all examples, and figures of the dev half.
+
+    :param reranker: a reader of segments; its bar is learned, too. Without one the bar of this version stays.
 
     The figures: ``held_out``, under weights learned from the training sets alone; ``new``, under the new weights, which
     have seen the dev half; ``shipped``, under those of this version, which have seen it, too.
     """
     dev = [example for example in examples if example.dev]
-    held_out = weights_of(fit([example for example in examples if not example.dev]))
-    stored = fit(examples)
+    held_out = weights_of(fit([example for example in examples if not example.dev], reranker))
+    stored = fit(examples, reranker)
     compared = {"held_out": held_out, "new": weights_of(stored), "shipped": weights()}
-    return stored, {name: figures(found, dev) for name, found in compared.items()}
+    found = {name: figures(of_name, dev) for name, of_name in compared.items()}
+    if reranker is not None:
+        found |= {f"{name}, read": figures(of_name, dev, reranker) for name, of_name in compared.items()}
+    return stored, found
 
 
-def fit(examples: Sequence[Example]) -> dict[str, Any]:
+def fit(examples: Sequence[Example], reranker: Reranker | None = None) -> dict[str, Any]:
     """Return the weights that are learned from some examples, as ``weights.json`` holds them."""
     text, row = (np.round(found, 2) + 0.0 for found in fit_segments(examples))  # + 0.0: no minus zero
-    bears = np.round(fit_bar(examples, Weights(text, row, np.zeros(len(BEARING)))), 2) + 0.0
+    unbarred = Weights(text, row, np.zeros(len(BEARING)), np.zeros(len(BEARING) + len(READ_SIGNS)))
+    bears = np.round(fit_bar(examples, unbarred), 2) + 0.0
+    read = weights().bears_read if reranker is None else np.round(fit_bar(examples, unbarred, reranker), 2) + 0.0
     segment = {name: [float(text[place]), float(row[place])] for place, name in enumerate(NAMES)}
-    return {"segment": segment, "bears": dict(zip(BEARING, bears.tolist(), strict=True))}
+    return {
+        "segment": segment,
+        "bears": dict(zip(BEARING, bears.tolist(), strict=True)),
+        "bears_read": dict(zip((*BEARING, *READ_SIGNS), read.tolist(), strict=True)),
+    }
 
 
 def fit_segments(examples: Sequence[Example]) -> tuple[Numbers, Numbers]:
@@ -123,30 +136,47 @@ def fit_segments(examples: Sequence[Example]) -> tuple[Numbers, Numbers]:
     return parts[0], parts[0] + parts[1]
 
 
-def fit_bar(examples: Sequence[Example], weights: Weights) -> Numbers:
+def fit_bar(examples: Sequence[Example], weights: Weights, reranker: Reranker | None = None) -> Numbers:
     """Return the weights of the signs that pages bear on a question, by logistic regression (Newton's method).
 
     Right and wrong pages count alike, and a set by the root of its questions.
+
+    :param reranker: a reader of segments: then its signs are behind the others, of the pages that it reads.
     """
     used = [example for example in examples if example.source not in _NO_BAR and (example.dev or example.wrong)]
     sides = [(example, example.own, 1.0) for example in used]
     sides += [(example, example.wrong, 0.0) for example in used if example.wrong is not None]
+    signs = [_signs(question, weights, reranker) for _, question, _ in sides]
+    sides = [side for side, of_side in zip(sides, signs, strict=True) if of_side is not None]
     sizes = Counter((example.source, label) for example, _, label in sides)
     if {label for _, label in sizes} != {0.0, 1.0}:
         raise DataBroken("the training data has no questions with a right and a wrong page")
-    inputs = np.stack([question.bearing(best(weights.scores(question.features))) for _, question, _ in sides])
+    inputs = np.stack([of_side for of_side in signs if of_side is not None])
     labels = np.asarray([label for _, _, label in sides])
     counts = np.asarray([_of_bar(example) / sizes[example.source, label] ** 0.5 for example, _, label in sides])
     for label in (0.0, 1.0):
         counts[labels == label] /= counts[labels == label].sum()
-    found = np.zeros(len(BEARING))
+    names = (*BEARING, *READ_SIGNS)[: inputs.shape[1]]
+    found = np.zeros(len(names))
     for _ in range(40):
         sure = 1 / (1 + np.exp(-inputs @ found))
         slope = inputs.T @ (counts * (sure - labels)) + _RIDGE * found
-        bend = (inputs * (counts * sure * (1 - sure))[:, None]).T @ inputs + _RIDGE * np.eye(len(BEARING))
+        bend = (inputs * (counts * sure * (1 - sure))[:, None]).T @ inputs + _RIDGE * np.eye(len(names))
         found -= np.linalg.solve(bend, slope)
-    lowered: Numbers = found + np.asarray([_LOWER.get(name, 0.0) for name in BEARING])
+    lowered: Numbers = found + np.asarray([_LOWER.get(name, 0.0) for name in names])
     return lowered
+
+
+def _signs(question: Question, weights: Weights, reranker: Reranker | None) -> Numbers | None:
+    """Return the signs that pages bear on a question; None where a reader does not read its language."""
+    scores = weights.scores(question.features)
+    if reranker is None:
+        return question.bearing(best(scores))
+    added = read(reranker, question, scores)
+    if added is None:
+        return None
+    scores = scores + added
+    return np.concatenate([question.bearing(best(scores)), read_signs(scores, added)])
 
 
 def _of_bar(example: Example) -> float:
@@ -154,32 +184,44 @@ def _of_bar(example: Example) -> float:
     return (1.0 if example.dev else 0.5) * (1.5 if "table" in example.source else 1.0)
 
 
-def figures(weights: Weights, examples: Sequence[Example]) -> dict[str, dict[str, float]]:
+def figures(
+    weights: Weights, examples: Sequence[Example], reranker: Reranker | None = None
+) -> dict[str, dict[str, float]]:
     """Return per source the questions, and the shares of them that are answered with gold first, at all, and wrongly.
 
-    ``first``: the best segment is gold, and an answer is given. ``wrong`` is of the questions with a wrong page.
+    ``first``: the best segment is gold, and an answer is given. ``best``: it is gold, answer or not. ``wrong`` is of
+    the questions with a wrong page.
     """
     found: dict[str, dict[str, float]] = {}
     for source in dict.fromkeys(example.source for example in examples):
         asked = [example for example in examples if example.source == source]
-        scores = [weights.scores(example.own.features) for example in asked]
-        given = [weights.answers(example.own, score) for example, score in zip(asked, scores, strict=True)]
-        gold = [bool(example.gold[best(score)[0]]) for example, score in zip(asked, scores, strict=True)]
+        answered = [_answered(example.own, weights, reranker) for example in asked]
+        gold = [bool(example.gold[place]) for example, (place, _) in zip(asked, answered, strict=True)]
+        given = [answers for _, answers in answered]
         others = [example.wrong for example in asked if example.wrong is not None]
-        wrong = [weights.answers(other, weights.scores(other.features)) for other in others]
+        wrong = [_answered(other, weights, reranker)[1] for other in others]
         found[source] = {
             "questions": len(asked),
             "first": round(sum(map(min, gold, given)) / len(asked), 3),
+            "best": round(sum(gold) / len(asked), 3),
             "answered": round(sum(given) / len(asked), 3),
             "wrong": round(sum(wrong) / max(1, len(others)), 3),
         }
     return found
 
 
+def _answered(question: Question, weights: Weights, reranker: Reranker | None) -> tuple[int, bool]:
+    """Return the place of the best segment, and whether an answer is given."""
+    scores = weights.scores(question.features)
+    added = read(reranker, question, scores)
+    scores = scores if added is None else scores + added
+    return best(scores)[0], weights.answers(question, scores, added)
+
+
 def write(stored: Mapping[str, Any], path: Path) -> None:
     """Write the weights as JSON, a line for each."""
     parts = []
-    for name in ("segment", "bears"):
+    for name in ("segment", "bears", "bears_read"):
         lines = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in stored[name].items())
         parts.append(f'"{name}": {{\n' + ",\n".join(lines) + "\n}")
     path.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")

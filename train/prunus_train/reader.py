@@ -1,9 +1,10 @@
-"""Train the cross-encoder ``reader``: which of the best blocks of a page answers a question.
+"""Train the cross-encoder ``reader``: which of the best segments or blocks of a page answers a question.
 
-Each step draws questions, and for each one gold block and some that the cheap scorer confuses with it; the loss is a
-softmax over them. Wrong blocks are drawn by the softmax of their cheap scores. What is learned is therefore what the
-cheap score does not know, and in use the two are added. Where the answer is known, a second loss asks at which token of
-all these blocks it begins and ends: the model is told not only which block is right, but why.
+Each step draws questions, and for each one gold text and some that the cheap score confuses with it; the loss is a
+softmax over them. Wrong texts are drawn by the softmax of their cheap scores. What is learned is therefore what the
+cheap score does not know, and in use the two are added. One or two of the wrong segments are of a page that does not
+answer. Where the answer is known, a second loss asks at which token of all these texts it begins and ends: the model is
+told not only which text is right, but why.
 
 The draws of a step depend on the seed and its number alone, so a stopped training resumes exactly.
 """
@@ -25,30 +26,29 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from prunus_evals.split import digest
 from prunus_train import checkpoint
 from prunus_train.checkpoint import Place
-from prunus_train.data.reader import Asked
+from prunus_train.data.reader_questions import ReaderQuestion
 from prunus_train.errors import DataBroken, Stopped
 from prunus_train.interrupts import Interrupts
 from prunus_train.reader_model import CrossEncoder
-from prunus_train.reader_presets import ABOVE, BESIDE, Hyper, Run
+from prunus_train.reader_presets import BESIDE, Hyper, Run
 
 _WEIGHTS: Final = {
-    "tables": 6.0,
-    "nq_passages": 3.0,
-    "faq_docs_multi": 1.5,
-    "ottqa_en": 2.0,
-    "evidence_inference_en": 0.3,
-}
-"""How often a set is drawn, beside 1 for a set that is not named. Chosen by hand."""
+    "tables/segments": 6.0, "nq_passages/segments": 3.0, "ottqa_en/segments": 2.0, "qed_en/segments": 1.5,
+    "clapnq_en/segments": 1.5, "covidqa_en/segments": 1.2, "faq_docs_multi/segments": 0.7,
+    "tables": 3.0, "nq_passages": 1.0, "ottqa_en": 1.0,
+}  # fmt: skip
+"""How often a set is drawn, beside 1 for a set of segments and 0.3 for a set of blocks that is not named. By hand."""
+
+_FEW: Final = 400
+"""A set with fewer questions is drawn less often, in proportion."""
 
 
-def pair_text(above: str, text: str) -> str:
-    """Return a block as the model reads it: breadcrumbs, then text."""
-    return f"{above[:ABOVE]}\n{text}" if above else text
-
-
-def train(run: Run, model: CrossEncoder, tokenizer: Any, asked: Sequence[Asked], say: Callable[[str], None]) -> Place:
+def train(
+    run: Run, model: CrossEncoder, tokenizer: Any, asked: Sequence[ReaderQuestion], say: Callable[[str], None]
+) -> Place:
     """Train a model in place, from its checkpoint where there is one.
 
     :param tokenizer: a ``tokenizers.Tokenizer`` that gives each text of a pair its own [CLS].
@@ -57,7 +57,7 @@ def train(run: Run, model: CrossEncoder, tokenizer: Any, asked: Sequence[Asked],
     :raises DataBroken: no question has a wrong block, or the checkpoint belongs to another training.
     """
     hyper = run.hyper
-    sources: dict[str, list[Asked]] = defaultdict(list)
+    sources: dict[str, list[ReaderQuestion]] = defaultdict(list)
     for question in asked:
         if not question.held_out and len(question.gold) < len(question.texts):
             sources[question.source].append(question)
@@ -126,17 +126,17 @@ def _schedule(progress: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A question and the blocks of one step, the gold block first."""
+    """A question and the texts of one step, the gold one first."""
 
     question: str
     answers: Sequence[str]
     texts: Sequence[str]
 
 
-def draw(sources: dict[str, list[Asked]], hyper: Hyper, chance: random.Random) -> list[Drawn]:
+def draw(sources: dict[str, list[ReaderQuestion]], hyper: Hyper, chance: random.Random) -> list[Drawn]:
     """Return the questions of a step; a set with few questions is drawn less often."""
     names = sorted(sources)
-    weights = [_WEIGHTS.get(name, 1.0) * min(1.0, len(sources[name]) / 400) for name in names]
+    weights = [_weight(name) * min(1.0, len(sources[name]) / _FEW) for name in names]
     drawn = []
     for name in chance.choices(names, weights, k=hyper.questions):
         asked = chance.choice(sources[name])
@@ -144,10 +144,15 @@ def draw(sources: dict[str, list[Asked]], hyper: Hyper, chance: random.Random) -
         wrong = [place for place in range(len(asked.texts)) if place not in set(asked.gold)]
         # the largest of cheap score + Gumbel noise are draws without replacement by the softmax of the cheap scores
         noisy = {place: asked.cheap[place] - np.log(-np.log(chance.random() or 0.5)) for place in wrong}
-        chosen = [gold, *sorted(wrong, key=lambda place: -noisy[place])[: hyper.blocks - 1]]
-        texts = [pair_text(asked.above[place], asked.texts[place]) for place in chosen]
+        foreign = chance.sample(asked.wrong, min(len(asked.wrong), chance.choice((1, 2))))
+        own = sorted(wrong, key=lambda place: -noisy[place])[: hyper.blocks - 1 - len(foreign)]
+        texts = [asked.texts[gold], *(asked.texts[place] for place in own), *foreign]
         drawn.append(Drawn(asked.question, asked.answers, texts))
     return drawn
+
+
+def _weight(name: str) -> float:
+    return _WEIGHTS.get(name, 1.0 if name.endswith("/segments") else 0.3)
 
 
 def _step(model: CrossEncoder, tokenizer: Any, lists: Sequence[Drawn], optimizer: Any, run: Run) -> tuple[float, float]:
@@ -268,40 +273,52 @@ def scores_of(model: CrossEncoder, tokenizer: Any, question: str, texts: Sequenc
     return scores
 
 
-def validate(model: CrossEncoder, tokenizer: Any, held_out: Sequence[Asked], run: Run) -> dict[str, Any]:
-    """Return the mean reciprocal rank on held-out questions by set, at each weight of the cheap score, and without.
+def validate(model: CrossEncoder, tokenizer: Any, held_out: Sequence[ReaderQuestion], run: Run) -> dict[str, Any]:
+    """Return how often, and how high, gold stands first on held-out questions, by the weight of the cheap score.
 
-    The rank is that of the best gold block among all candidates.
+    The figures of ``blocks`` are mean reciprocal ranks of the best gold block among all candidates, those of
+    ``segments`` shares of questions whose best segment is gold; each by set, and over ``all`` questions. ``cheap`` is
+    the cheap score alone. ``apart`` is the share of questions whose best segment of the right page stands above those
+    of a wrong one, by the model alone.
     """
     model.eval()
-    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    found: dict[str, Any] = {kind: defaultdict(lambda: defaultdict(list)) for kind in ("blocks", "segments")}
+    apart: list[bool] = []
     for asked in held_out:
-        texts = [pair_text(above, text) for above, text in zip(asked.above, asked.texts, strict=True)]
-        own, cheap = scores_of(model, tokenizer, asked.question, texts, run.bf16), np.asarray(asked.cheap)
-        for source in (asked.source, "all"):
-            found["cheap"][source].append(_reciprocal(cheap, asked.gold))
-            for weight in BESIDE:
-                found[f"{weight:g}"][source].append(_reciprocal(own + weight * cheap, asked.gold))
-    return {
-        name: {source: round(float(np.mean(values)), 3) for source, values in by.items()} for name, by in found.items()
+        kind = "segments" if asked.source.endswith("/segments") else "blocks"
+        own, cheap = scores_of(model, tokenizer, asked.question, asked.texts, run.bf16), np.asarray(asked.cheap)
+        ranks = {"cheap": _rank(cheap, asked.gold)}
+        ranks |= {f"{weight:g}": _rank(own + weight * cheap, asked.gold) for weight in BESIDE}
+        for name, rank in ranks.items():
+            value = 1 / rank if kind == "blocks" else float(rank == 1)
+            for source in (asked.source, "all"):
+                found[kind][name][source].append(value)
+        if asked.wrong:
+            apart.append(bool(own.max() > scores_of(model, tokenizer, asked.question, asked.wrong, run.bf16).max()))
+    means: dict[str, Any] = {
+        kind: {
+            name: {source: round(float(np.mean(values)), 3) for source, values in by.items()}
+            for name, by in of_kind.items()
+        }
+        for kind, of_kind in found.items()
     }
+    return means | {"apart": round(float(np.mean(apart)), 3) if apart else None}
 
 
-def _reciprocal(scores: NDArray[Any], gold: Sequence[int]) -> float:
-    return 1.0 / (1 + int((scores > max(scores[place] for place in gold)).sum()))
+def _rank(scores: NDArray[Any], gold: Sequence[int]) -> int:
+    """Return the rank of the best gold candidate, from 1."""
+    return 1 + int((scores > max(scores[place] for place in gold)).sum())
 
 
-def spread(asked: Sequence[Asked], count: int) -> list[Asked]:
-    """Return some questions, as many of each set as there are."""
-    groups: dict[str, list[Asked]] = defaultdict(list)
-    for question in asked:
+def spread(asked: Sequence[ReaderQuestion], count: int) -> list[ReaderQuestion]:
+    """Return some questions, of each set in turn, in an order drawn by their digests."""
+    groups: dict[str, list[ReaderQuestion]] = defaultdict(list)
+    for question in sorted(asked, key=lambda question: digest(question.question)):
         groups[question.source].append(question)
-    found: list[Asked] = []
+    found: list[ReaderQuestion] = []
     for turn in range(max(map(len, groups.values()), default=0)):
-        found += [group[turn] for name, group in groups.items() if turn < len(group)]
-    tables = [question for question in asked if question.source == "tables"][: count // 2]
-    others = [question for question in found if question.source != "tables"][: count - len(tables)]
-    return [*tables, *others]
+        found += [group[turn] for group in groups.values() if turn < len(group)]
+    return found[:count]
 
 
 def _note(folder: Path, row: dict[str, Any], say: Callable[[str], None]) -> None:

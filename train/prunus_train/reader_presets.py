@@ -21,7 +21,7 @@ class Hyper:
 
     :param steps: optimiser steps.
     :param questions: questions of a step.
-    :param blocks: blocks of a question, the gold one included.
+    :param blocks: texts of a question, the gold one included.
     :param max_tokens: most tokens of a pair.
     :param rate: learning rate of the encoder at its highest, after a warm-up and before a linear fall.
     :param head_rate, gate_rate: those of the heads, and of the biases between the two texts.
@@ -30,16 +30,16 @@ class Hyper:
     :param validate: held-out questions that are asked.
     """
 
-    steps: int = 450
+    steps: int = 1500
     questions: int = 12
     blocks: int = 8
-    max_tokens: int = 128
-    rate: float = 1e-4
+    max_tokens: int = 112
+    rate: float = 1.5e-4
     head_rate: float = 1e-3
-    gate_rate: float = 1e-2
+    gate_rate: float = 2e-2
     span: float = 0.3
-    every: int = 120
-    validate: int = 40
+    every: int = 250
+    validate: int = 160
 
 
 @dataclass(frozen=True, slots=True)

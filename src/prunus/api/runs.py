@@ -19,7 +19,7 @@ from ..core.settings import SECRETS, Settings, load_settings
 from ..core.text.secrets import secrets_in
 from ..core.types import Answer, Page, Usage
 from ..core.version import __version__
-from ..engines import TAPED, formats, name_of
+from ..engines import NO_RERANKER, TAPED, formats, installed_reranker, name_of
 from ..evidence.documents import Documents, read_pages
 from ..record.file import RunFile, pack
 from ..record.player import Player, reading
@@ -132,6 +132,8 @@ def settings_to(settings: Settings) -> dict[str, Any]:
             value = {name: value[name] for name in _PATH_OPTIONS if name in value}
         if field.name in RECORDED and value != default:
             found[field.name] = _safe(value)
+    if not settings.reranker:  # what is installed on the machine of the replay must not change an answer
+        found["reranker"] = installed_reranker() or NO_RERANKER
     return found
 
 
@@ -169,7 +171,7 @@ class Replay:
         recorded["path_options"] = own | {name: prompt[name] for name in _PATH_OPTIONS if name in prompt}
         _refuse_engines({name: getattr(self.options, name, "") for name in ENGINES}, changes, user)
         _refuse_engines({name: recorded[name] for name in ENGINES if name in recorded}, changes, user)
-        defaults = {name: getattr(Settings(), name) for name in RECORDED}
+        defaults = {name: getattr(Settings(), name) for name in RECORDED} | {"reranker": NO_RERANKER}
         self.settings = load_settings(defaults | recorded | self._changed())
         forgotten = {kind for name in changes for kind in _FORGETS.get(name, ())}
         left = [entry for entry in run.entries if str(entry.get("kind")) not in forgotten]
@@ -195,6 +197,8 @@ class Replay:
 
     def _is_users(self, name: str) -> bool:
         chosen = getattr(self.options, name, "") or getattr(self.settings, name)
+        if name == "reranker" and chosen == installed_reranker():
+            return True  # its weights are on this machine: it sends nothing anywhere
         return name in self._changes or chosen == getattr(self._user, name)
 
     def _changed(self) -> dict[str, str]:

@@ -21,7 +21,7 @@ from .types import Plan, Results, Summary
 MEMBERS: Final[Mapping[str, Mapping[str, Any]]] = {
     "scorer": {"fine": False, "one_prompt": False, "tree": None},
     "path_scorer": {"real": False, "decode": None},
-    "reranker": {"above": 400, "beside": 0.0},
+    "reranker": {"above": 400, "beside": 0.0, "added": 0.0, "languages": ()},
     "embedder": {"identity": "", "dimension": 0},
     "llm": {name: getattr(LanguageModel(), name) for name in LANGUAGE_MODEL},
     "extractor": {"per_page": False},

@@ -59,7 +59,9 @@ class Reranker(Protocol):
 
     It may declare two numbers for the scorer ``crossencoder``: ``above``, the most code points of headings and lead
     before a block (400), and ``beside``, the weight that the cheap score has beside its own, counted in standard
-    deviations of the candidates (0).
+    deviations of the candidates (0). For the extractor ``sentences`` it may declare ``added``, the weight of its score
+    beside the learned score of a segment (0: it reads no segments), and ``languages``, the codes of those that it
+    reads (() for all).
     """
 
     def rerank(self, query: str, texts: Sequence[str]) -> Floats:

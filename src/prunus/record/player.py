@@ -236,6 +236,16 @@ class _PlayedNumbers(_Played):
         """See :class:`~prunus.core.ports.Reranker`."""
         return reading(lambda: convert(self._said("beside"), float))
 
+    @property
+    def added(self) -> float:
+        """See :class:`~prunus.core.ports.Reranker`."""
+        return reading(lambda: convert(self._said("added"), float))
+
+    @property
+    def languages(self) -> list[str]:
+        """See :class:`~prunus.core.ports.Reranker`."""
+        return reading(lambda: convert(list(self._said("languages")), list[str]))
+
     def _said(self, member: str) -> Any:
         known = self._player.find("member", digest(self._spec, member))
         if known is not None:

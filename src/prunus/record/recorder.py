@@ -294,6 +294,16 @@ class _RecordedNumbers:
         """See :class:`~prunus.core.ports.Reranker`."""
         return float(self._said("beside"))
 
+    @property
+    def added(self) -> float:
+        """See :class:`~prunus.core.ports.Reranker`."""
+        return float(self._said("added"))
+
+    @property
+    def languages(self) -> list[str]:
+        """See :class:`~prunus.core.ports.Reranker`."""
+        return list(self._said("languages"))
+
     def _said(self, member: str) -> Any:
         found = declared(self._engine, "reranker", member)
         self._recorder.keep("member", digest(self._spec, member), value=found)

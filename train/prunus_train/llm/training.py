@@ -87,9 +87,8 @@ def train(job: Job, say: Callable[[str], None]) -> dict[str, Any]:
     settings = _settings(job)
     resumed = _checked(job, settings)
     with plain_faults(job.work):
-        arguments = _arguments(
-            job
-        )  # before the model: under ZeRO-3 they say that its weights are split while they are read
+        # before the model: under ZeRO-3 they say that its weights are split while they are read
+        arguments = _arguments(job)
         model = bases.read_model(job.base, tokenizer)
         _say_sizes(model, data, job, say)
         trainer = _trainer(job, arguments, model, tokenizer, data)
@@ -194,12 +193,14 @@ def _trainer(job: Job, arguments: Any, model: Any, tokenizer: Any, data: _Data) 
 
 def _arguments(job: Job) -> Any:
     """Return the settings of trl's trainer for a job."""
+    import torch
     import trl
     from accelerate import ParallelismConfig, PartialState
 
     recipe = job.recipe
+    on_cpu = job.device == "cpu" or not torch.cuda.is_available()  # transformers takes bfloat16 there only if told so
     # with --launch sequence several processes share one sample: the launcher says how many
-    processes = PartialState(cpu=job.device == "cpu").num_processes // ParallelismConfig().sp_size
+    processes = PartialState(cpu=on_cpu).num_processes // ParallelismConfig().sp_size
     constant = recipe.schedule == "constant"
     settings = {
         "output_dir": str(job.work),
@@ -221,7 +222,7 @@ def _arguments(job: Job) -> Any:
         "weight_decay": recipe.decay,
         "bf16": job.bf16,
         _checkpointing(): recipe.checkpointing,
-        "use_cpu": job.device == "cpu",
+        "use_cpu": on_cpu,
         "save_strategy": "steps",
         "save_steps": job.every,
         "save_total_limit": 2,  # the last whole one stays while the next is written

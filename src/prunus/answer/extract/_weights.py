@@ -25,6 +25,9 @@ the question. ``bridge`` is added to a segment of a page that a chosen segment n
 the terms that it holds and no chosen one does. Chosen by hand on the dev halves.
 """
 
+READ_SIGNS: Final = ("read_most", "read_best", "read_three", "score_best")
+"""The most that a reader adds, what it adds to the best segment, to the best three in the mean; and the best score."""
+
 _ROW: Final = NAMES.index("row")
 _LOOKED_AT: Final = 3
 """Best segments that tell whether the pages bear on the question."""
@@ -36,19 +39,35 @@ class Weights:
 
     :param text, row: weight of each feature (``_features.NAMES``), in other segments and in rows of tables.
     :param bears: weight of each sign that pages bear on a question (``_features.BEARING``).
+    :param bears_read: the same where a reader has read the segments, with the signs :data:`READ_SIGNS` behind.
     """
 
     text: Numbers
     row: Numbers
     bears: Numbers
+    bears_read: Numbers
 
     def scores(self, features: Numbers) -> Numbers:
         """Return the score of each segment [segments]."""
         return np.where(features[:, _ROW] > 0, features @ self.row, features @ self.text)
 
-    def answers(self, question: Question, scores: Numbers) -> bool:
-        """Tell from the best segments whether the pages bear on the question at all."""
-        return bool(question.terms) and (question.bearing(best(scores)) @ self.bears).item() >= 0
+    def answers(self, question: Question, scores: Numbers, added: Numbers | None = None) -> bool:
+        """Tell from the best segments whether the pages bear on the question at all.
+
+        :param added: what a reader added to the scores.
+        """
+        if not question.terms:
+            return False
+        signs = question.bearing(best(scores))
+        if added is None:
+            return bool((signs @ self.bears).item() >= 0)
+        return bool((np.concatenate([signs, read_signs(scores, added)]) @ self.bears_read).item() >= 0)
+
+
+def read_signs(scores: Numbers, added: Numbers) -> Numbers:
+    """Return what a reader's numbers tell of whether the pages answer, in the order of :data:`READ_SIGNS`."""
+    places = best(scores)
+    return np.asarray([added.max(), added[places[0]], added[places].mean(), scores[places[0]]]) / 10
 
 
 def best(scores: Numbers) -> list[int]:
@@ -62,11 +81,12 @@ def weights_of(stored: Mapping[str, Any]) -> Weights:
 
     :raises ValueError: they are of other features.
     """
-    segment, bears = stored["segment"], stored["bears"]
-    if {*segment} != {*NAMES} or {*bears} != {*BEARING}:
+    segment, bears, read = stored["segment"], stored["bears"], stored["bears_read"]
+    if {*segment} != {*NAMES} or {*bears} != {*BEARING} or {*read} != {*BEARING, *READ_SIGNS}:
         raise ValueError("the weights of quotes are of other features; learn them again: prunus train quotes")
     text, row = np.asarray([segment[name] for name in NAMES], np.float64).T
-    return Weights(text, row, np.asarray([bears[name] for name in BEARING], np.float64))
+    signs = np.asarray([bears[name] for name in BEARING], np.float64)
+    return Weights(text, row, signs, np.asarray([read[name] for name in (*BEARING, *READ_SIGNS)], np.float64))
 
 
 @cache

@@ -1,7 +1,8 @@
 """``sentences`` (default): the best sentences, rows and items for a question, the best first, without a model.
 
 Each segment gets a score: the sum of its features (``_features.py``) by learned weights (``weights.json``). A second
-weighing tells from the best segments whether the pages bear on the question at all.
+weighing tells from the best segments whether the pages bear on the question at all. Where a cross-encoder is there that
+was trained for it (``reader``), it reads the best segments, and its scores are added.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadInput
-from ...core.ports import Embedder, Tagged
+from ...core.ports import Embedder, Reranker, Tagged
 from ...core.sync import in_a_thread
 from ...core.text.bm25 import tokens
 from ...core.text.likeness import Likeness
 from ...core.text.numbers import bounded_int
 from ._features import Numbers, Question
 from ._weights import MARGIN, weights
+from .reading import read
 
 ONE_PAGE = 2
 """Most segments that are chosen of one page, by default."""
@@ -38,13 +40,15 @@ class Engine:
     name = "sentences"
     per_page = False
 
-    def __init__(self, embedder: Embedder, model: str = "") -> None:
+    def __init__(self, embedder: Embedder, reranker: Reranker | None = None, model: str = "") -> None:
         """
+        :param reranker: reads the best segments, where it was trained for that, as ``reader``.
         :param model: most segments that are chosen, 1 to 50, as in ``sentences:3``; '' for two of one page, five of
             several.
         :raises BadInput: it is no such number.
         """
         self.embedder = embedder
+        self.reranker = reranker
         self.limit = 0
         if model:
             self.limit = bounded_int(model if model.isdecimal() else None, 0, most=_MOST + 1)
@@ -61,7 +65,10 @@ class Engine:
     def _extract(self, query: str, tagged: Sequence[Tagged]) -> list[int] | None:
         question = Question(query, tagged, cosines(self.embedder, query, tagged))
         score = weights().scores(question.features)
-        if not weights().answers(question, score):
+        added = read(self.reranker, question, score)
+        if added is not None:
+            score = score + added
+        if not weights().answers(question, score, added):
             return None
         return [tagged[place].tag for place in self._choose(score, question)]
 

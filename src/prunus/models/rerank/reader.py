@@ -1,7 +1,8 @@
 """``reader``: the small cross-encoder of the package ``prunus-reader``, which reads English questions and blocks.
 
 It was trained on what the scorer ``hybrid`` confuses, and its score is added to that of the cheap scorer
-(:attr:`Engine.beside`). ``reader:FOLDER`` loads a model that ``prunus train reader`` wrote.
+(:attr:`Engine.beside`); the extractor ``sentences`` adds it to the scores of its best segments (:attr:`Engine.added`).
+``reader:FOLDER`` loads a model that ``prunus train reader`` wrote.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ class Engine:
     """
 
     name = "reader"
+    languages = ("en",)
 
     def __init__(self, model: str = "", threads: int = 0, batch: int = 8) -> None:
         self._model = model
@@ -48,6 +50,11 @@ class Engine:
     def beside(self) -> float:
         """Weight of the cheap score, in standard deviations of the candidates; reads the model's settings."""
         return float(self._setting("beside"))
+
+    @property
+    def added(self) -> float:
+        """Weight of the score beside the learned score of a segment; reads the model's settings."""
+        return float(self._setting("added"))
 
     def rerank(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return one score per text, float64 [n]; higher is better. Only the distance of scores has a meaning.
