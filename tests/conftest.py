@@ -33,6 +33,7 @@ def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
         if name.startswith("PRUNUS_") and name != "PRUNUS_DATA":
             monkeypatch.delenv(name)
     monkeypatch.setenv("PRUNUS_MODEL_CALLS", "0")  # no test may call a real model
+    monkeypatch.setenv("PRUNUS_RERANKER", "none")  # the same quotes with and without the package prunus-reader
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("USERPROFILE", str(home))

@@ -49,7 +49,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def questions(count: int = 60, seed: int = 5) -> list[ReaderQuestion]:
+def questions(count: int = 160, seed: int = 5) -> list[ReaderQuestion]:
     """Return questions whose gold block is the one with "ferry"; the cheap score knows nothing."""
     chance = random.Random(seed)
     plain = [word for word in WORDS if word != "ferry"]
@@ -182,7 +182,7 @@ def test_the_graph_in_int8_scores_as_torch_does(base: Path, tmp_path: Path) -> N
     model.eval()
     texts = [" ".join(WORDS[start : start + 9]) for start in range(0, 30, 3)]
     wanted = scores_of(model, tokenizer, "what is a boat", texts, False)
-    reader_export.write(model, tokenizer, tmp_path / "model", {"max_tokens": 32, "beside": 0.0})
+    reader_export.write(model, tokenizer, tmp_path / "model", {"max_tokens": 32, "beside": 0.0, "added": 1.0})
     found = Engine(str(tmp_path / "model"), threads=1).rerank("what is a boat", texts)
     assert np.abs(found - wanted).max() < 0.1 * np.ptp(wanted)
     assert np.corrcoef(found, wanted)[0, 1] > 0.99

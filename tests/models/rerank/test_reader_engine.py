@@ -37,7 +37,8 @@ def test_a_wrong_setting_is_named(tmp_path: Path, value: object) -> None:
 
 def test_its_settings_are_those_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"prunus": {"above": 120, "beside": 0.25}}))
-    assert (Engine(str(tmp_path)).above, Engine(str(tmp_path)).beside) == (120, 0.25)
+    engine = Engine(str(tmp_path))
+    assert (engine.above, engine.beside, engine.added) == (120, 0.25, 0)  # a model of blocks alone reads no segments
 
 
 @pytest.mark.full

@@ -81,7 +81,7 @@ def weights_of(stored: Mapping[str, Any]) -> Weights:
 
     :raises ValueError: they are of other features.
     """
-    segment, bears, read = stored["segment"], stored["bears"], stored["bears_read"]
+    segment, bears, read = (stored.get(name, {}) for name in ("segment", "bears", "bears_read"))
     if {*segment} != {*NAMES} or {*bears} != {*BEARING} or {*read} != {*BEARING, *READ_SIGNS}:
         raise ValueError("the weights of quotes are of other features; learn them again: prunus train quotes")
     text, row = np.asarray([segment[name] for name in NAMES], np.float64).T

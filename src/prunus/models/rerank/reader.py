@@ -53,8 +53,8 @@ class Engine:
 
     @property
     def added(self) -> float:
-        """Weight of the score beside the learned score of a segment; reads the model's settings."""
-        return float(self._setting("added"))
+        """Weight of the score beside the learned score of a segment; 0: it was not trained on segments."""
+        return float(self._setting("added", 0.0))
 
     def rerank(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return one score per text, float64 [n]; higher is better. Only the distance of scores has a meaning.
@@ -64,9 +64,9 @@ class Engine:
         """
         return self._load()[0].rerank(query, texts)
 
-    def _setting(self, name: str) -> float:
+    def _setting(self, name: str, default: float | None = None) -> float:
         folder, settings = self._model or "prunus-reader", self._load()[1]
-        value = settings.get(name)
+        value = settings.get(name, default)
         if not isinstance(value, int | float) or not 0 <= value < 10_000:
             raise BadInput(f"{folder}: config.json lacks the setting {name!r} of a reader", subject=folder)
         return value
