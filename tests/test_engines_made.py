@@ -62,7 +62,7 @@ def test_options_win_over_settings() -> None:
 
 def test_what_an_engine_cannot_do_without_is_named() -> None:
     with pytest.raises(BadInput, match="crossencoder needs a reranker: set reranker"):
-        maker(scorer="crossencoder").make("scorer")
+        maker(scorer="crossencoder", reranker="none").make("scorer")
     with pytest.raises(UnknownEngine, match="no embedder is called 'wishes'"):
         maker(embedder="wishes").make("embedder")
 

@@ -22,7 +22,7 @@ from ...core.text.likeness import Likeness
 from ...core.text.numbers import bounded_int
 from ._features import Numbers, Question
 from ._weights import MARGIN, weights
-from .reading import read
+from ._reading import read
 
 ONE_PAGE = 2
 """Most segments that are chosen of one page, by default."""
