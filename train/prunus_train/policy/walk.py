@@ -43,8 +43,11 @@ class Walk:
     def __init__(self, episodes: Episodes, price: float) -> None:
         self.episodes, self.price = episodes, price
         size, width = episodes.cost.shape
-        self.rows = np.arange(size)
         self.kept = np.zeros((size, width), bool)
+        self.paid = np.zeros((size, width), bool)  # what the candidate requires is kept
+        self.prices = np.zeros(
+            (size, width), np.float32
+        )  # tokens of a candidate, and of what it requires and is unpaid
         self.left = episodes.budget.copy()
         self.found = np.zeros((size, episodes.holds.shape[2]), bool)
         self.covered = np.zeros(episodes.idf.shape, bool)
@@ -52,22 +55,15 @@ class Walk:
         self.done = np.zeros(size, bool)
         self._advance()
 
-    def _prices(self) -> NDArray[np.float32]:
-        """Return the tokens that each candidate would cost now: what it requires may be paid already."""
-        needs = self.episodes.need
-        paid = np.zeros_like(self.kept)
-        for number in range(int(needs.max(initial=-1)) + 1):
-            same = needs == number
-            paid |= same & (self.kept & same).any(axis=1)[:, None]
-        return np.asarray(self.episodes.cost + np.where(paid, 0, self.episodes.need_cost), np.float32)
-
     def _advance(self) -> None:
         """Go on to the next candidate that fits; an episode without one is done."""
-        self.prices = self._prices()
-        ahead = np.arange(self.kept.shape[1])[None] > self.at[:, None]
-        fits = ahead & (self.prices <= self.left[:, None])
-        self.done |= ~fits.any(axis=1)
-        self.at = np.where(self.done, self.at, fits.argmax(axis=1))
+        rows = self.open()
+        self.prices[rows] = self.episodes.cost[rows] + np.where(self.paid[rows], 0, self.episodes.need_cost[rows])
+        ahead = np.arange(self.kept.shape[1])[None] > self.at[rows, None]
+        fits = ahead & (self.prices[rows] <= self.left[rows, None])
+        some = fits.any(axis=1)
+        self.done[rows[~some]] = True
+        self.at[rows[some]] = fits[some].argmax(axis=1)
 
     def states(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return what the agent sees of some episodes that are not done, float32 [rows, INPUTS]."""
@@ -108,6 +104,8 @@ class Walk:
         self.found[chosen] |= new
         self.covered[chosen] |= all_.terms[chosen, at]
         self.kept[chosen, at] = True
+        need = all_.need[chosen, at][:, None]
+        self.paid[chosen] |= (all_.need[chosen] == need) & (need >= 0)
         self.left[chosen] -= price
         self._advance()
         return reward
