@@ -76,9 +76,7 @@ def test_each_method_learns_the_best_choices_of_tiny_walks(method: str) -> None:
 def test_the_same_seed_gives_the_same_policy_and_another_seed_another(method: str) -> None:
     need("torch")
     plan = replace(PLAN, steps=5, tell=5)
-    one, two, other = (
-        LEARNERS[method](tiny(), tiny(), replace(plan, seed=seed), lambda _: None) for seed in (3, 3, 4)
-    )
+    one, two, other = (LEARNERS[method](tiny(), tiny(), replace(plan, seed=seed), lambda _: None) for seed in (3, 3, 4))
     assert np.array_equal(one.weights[0], two.weights[0]) and np.array_equal(one.biases[1], two.biases[1])
     assert not np.array_equal(one.weights[0], other.weights[0])
 
@@ -151,14 +149,14 @@ def test_the_choices_of_a_policy_rank_first_in_the_pruner(tmp_path: Path) -> Non
 
 
 def test_a_policy_of_a_file_is_a_scorer_at_the_command_line(tmp_path: Path) -> None:
-    from prunus.cli.main import main as prunus_main
+    from prunus.cli.main import app
     from prunus_train.policy import scorer
 
     network.write(always(True), tmp_path / "dqn.npz")
     (tmp_path / "page.html").write_text(PAGE)
     spec = f"{scorer.__file__}:Scorer:{tmp_path / 'dqn.npz'}:256"
     arguments = ["prune", str(tmp_path / "page.html"), "-q", "When was pier 41 built?", "--budget", "256"]
-    shown = CliRunner().invoke(prunus_main, [*arguments, "--scorer", spec])
+    shown = CliRunner().invoke(app, [*arguments, "--scorer", spec])
     assert shown.exit_code == 0, shown.output
     assert "1841" in shown.output
 

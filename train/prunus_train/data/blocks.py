@@ -148,7 +148,8 @@ def questions(
     sources += [(name, from_texts(name, sets, share, budgets)) for name in TEXTS]
     for name, found in sources:
         count = 0
-        for count, asked in enumerate(found, 1):
+        for asked in found:
+            count += 1
             yield asked
         report(f"{name}: {count} questions")
 

@@ -147,7 +147,7 @@ def of_tasks(names: Sequence[str], half: Half, limit: int | None = None) -> Iter
 
 
 def summary(found: Sequence[Kept]) -> dict[str, dict[str, dict[str, Any]]]:
-    """Return by task (``texts``: all training sets but ``table_qa``), budget and way the survival of answers and the tokens.
+    """Return by task, budget and way the survival of answers and the tokens; ``texts`` are the training sets of texts.
 
     ``over_hybrid`` and ``over_learned`` are paired differences of survival, with 95 % intervals over pages.
     """

@@ -18,6 +18,9 @@ from prunus_train.policy.walk import INPUTS, Walk
 
 Report = Callable[[Mapping[str, Any]], None]
 
+_Turn = tuple[NDArray[np.int64], Any, NDArray[np.bool_], NDArray[np.float32]]
+"""A turn of a batch of walks: the open walks, their states, the choices, and the rewards."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -31,6 +34,8 @@ class Plan:
     :param entropy: weight of the entropy of the choices (REINFORCE), which falls to 0.
     :param replay: choices that are held, the last ones (DQN).
     :param draws: choices that one update learns from (DQN).
+    :param updates: updates after each batch (DQN).
+    :param ahead: turns whose rewards count as they were, before the target network's value (DQN).
     :param target: how far the target network follows the trained one at each update (DQN).
     :param explore: share of the choices at random at the start, and from the middle on (DQN).
     :param tell: batches between two lines of the log.
@@ -43,10 +48,12 @@ class Plan:
     hidden: int = 48
     rate: float = 1e-3
     entropy: float = 0.01
-    replay: int = 100_000
-    draws: int = 512
+    replay: int = 200_000
+    draws: int = 1024
+    updates: int = 16
+    ahead: int = 10
     target: float = 0.01
-    explore: tuple[float, float] = (0.5, 0.05)
+    explore: tuple[float, float] = (0.3, 0.02)
     tell: int = 50
 
 
@@ -81,7 +88,7 @@ def reinforce(train: Episodes, held: Episodes, plan: Plan, report: Report) -> Po
         for step in range(plan.steps):
             _slow(optimizer, plan, step)
             walk = Walk(train.part(draw.integers(0, len(train), plan.batch)), plan.price)
-            seen: list[tuple[NDArray[np.int64], Any, NDArray[np.bool_], NDArray[np.float32]]] = []
+            seen: list[_Turn] = []
             while len(rows := walk.open()):
                 states = torch.from_numpy(scaled(walk.states(rows), mean, scale))
                 with torch.no_grad():
@@ -110,7 +117,7 @@ def reinforce(train: Episodes, held: Episodes, plan: Plan, report: Report) -> Po
 
 
 def dqn(train: Episodes, held: Episodes, plan: Plan, report: Report) -> Policy:
-    """Return a policy that is trained by double deep Q-learning: the target network, which is the steadier one.
+    """Return a policy that is trained by double deep Q-learning over several turns: the target network.
 
     :param held: episodes for the log alone.
     """
@@ -128,30 +135,41 @@ def dqn(train: Episodes, held: Episodes, plan: Plan, report: Report) -> Policy:
             part = min(1.0, 2 * step / plan.steps)
             explore = plan.explore[0] + part * (plan.explore[1] - plan.explore[0])
             walk = Walk(train.part(draw.integers(0, len(train), plan.batch)), plan.price)
-            rows = walk.open()
-            states = scaled(walk.states(rows), mean, scale)
-            turn = 0
-            while len(rows):
+            seen: list[_Turn] = []
+            while len(rows := walk.open()):
+                states = scaled(walk.states(rows), mean, scale)
                 with torch.no_grad():
                     values = network(torch.from_numpy(states)).numpy()
                 chance = draw.random(len(rows))
                 keep = np.where(chance < explore, draw.random(len(rows)) < 0.5, values[:, 1] >= values[:, 0])
-                reward = walk.step(rows, keep)
-                ended = walk.done[rows]
-                after = np.zeros_like(states)
-                following = rows[~ended]
-                after[~ended] = scaled(walk.states(following), mean, scale)
-                memory.add(states, keep, reward, after, ended)
-                rows, states = following, after[~ended]
-                turn += 1
-                if memory.size < plan.draws or turn % 2:
-                    continue
+                seen.append((rows, states, keep, walk.step(rows, keep)))
+            if seen:
+                memory.add(*_steps_ahead(seen, plan.batch, plan.ahead))
+            for _ in range(plan.updates if memory.size else 0):
                 _learn(torch, network, target, optimizer, memory.drawn(draw, plan.draws))
                 with torch.no_grad():
                     for slow, fast in zip(target.parameters(), network.parameters(), strict=True):
                         slow.lerp_(fast, plan.target)
             _tell(report, plan, step, walk, held, lambda: _policy("dqn", target, mean, scale))
         return _policy("dqn", target, mean, scale)
+
+
+def _steps_ahead(seen: list[_Turn], size: int, ahead: int) -> tuple[NDArray[Any], ...]:
+    """Return the choices of walks: state, choice, rewards of some turns, the state after them, and whether it ended.
+
+    :param size: walks of the batch; all that are open choose at every turn.
+    """
+    turns = len(seen) + ahead
+    states, rewards = np.zeros((turns, size, INPUTS), np.float32), np.zeros((turns, size), np.float32)
+    open_ = np.zeros((turns, size), bool)
+    for turn, (rows, state, _, reward) in enumerate(seen):
+        states[turn, rows], rewards[turn, rows], open_[turn, rows] = state, reward, True
+    gained = np.zeros((len(seen), size), np.float32)
+    for turn in range(ahead):
+        gained += rewards[turn : turn + len(seen)]
+    own = open_[: len(seen)]
+    keep = np.concatenate([keep for _, _, keep, _ in seen])
+    return states[: len(seen)][own], keep, gained[own], states[ahead:][own], ~open_[ahead:][own]
 
 
 def _learn(torch: Any, network: Any, target: Any, optimizer: Any, drawn: tuple[NDArray[Any], ...]) -> None:
@@ -229,7 +247,7 @@ def _scales(train: Episodes, plan: Plan, draw: np.random.Generator) -> tuple[NDA
     return states.mean(axis=0), states.std(axis=0) + np.float32(0.02)
 
 
-def _gains(seen: list[tuple[NDArray[np.int64], Any, NDArray[np.bool_], NDArray[np.float32]]], size: int) -> Any:
+def _gains(seen: list[_Turn], size: int) -> Any:
     """Return the sum of the rewards from each choice to the end of its walk, in the order of the choices."""
     total, parts = np.zeros(size, np.float32), []
     for rows, _, _, reward in reversed(seen):

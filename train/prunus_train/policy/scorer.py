@@ -26,7 +26,7 @@ from prunus.evidence.score._signals import rank_headers_below_rows
 from prunus.models.boosted import Boosted
 from prunus_train.errors import DataBroken
 from prunus_train.policy.episodes import Episodes, episode
-from prunus_train.policy.network import Policy, load
+from prunus_train.policy.network import Policy, load, walked
 
 
 class Asked:
@@ -70,8 +70,6 @@ class Chooser:
 
     def ranked(self, query: str, blocks: Blocks) -> tuple[list[int], list[int]]:
         """Return the blocks that the policy keeps, in the order of its choices, and the others, best first."""
-        from prunus_train.policy.network import walked
-
         made, order = self.asked.episode(query, blocks, self.budget)
         marks = walked(made, 0.0, self.policy).kept[0]
         first = [place for place, mark in zip(order.tolist(), marks.tolist(), strict=False) if mark]
