@@ -94,7 +94,7 @@ def policy_compare_command(
     Example: prunus train policy-compare policy/ --half dev
     """
     from prunus.evidence.score.learned import model
-    from prunus.models import boosted
+    from prunus.models.boosted import load as load_trees
     from prunus_evals import tasks
     from prunus_evals.report import json_line
     from prunus_train.data.blocks import questions
@@ -106,7 +106,7 @@ def policy_compare_command(
         raise TrainError(f"{folder} holds no policy; train one: prunus train policy -o {folder}")
     if sets is not None:
         pages = compare.held_out(questions(sets, _say, share, BUDGETS))
-        trees = boosted.load(folder / "trees.npz")
+        trees = load_trees(folder / "trees.npz")
     else:
         pages, trees = compare.of_tasks(tasks.expand(task), half, limit), model()
     click.echo(json_line(compare.summary(compare.run(pages, policies, trees, _say))))
