@@ -173,7 +173,7 @@ def test_training_and_comparison_run_from_sets_to_tables_twice_alike(sets: Path,
     compared = CliRunner().invoke(main, ["policy-compare", str(tmp_path / "one"), "--sets", str(sets)])
     assert compared.exit_code == 0, compared.output
     tables = json.loads(compared.stdout.strip().splitlines()[-1])
-    assert {"hybrid", "learned", "dqn", "dqn alone", "learned 50%"} <= set(next(iter(tables["texts"].values())))
+    assert {"hybrid", "learned", "dqn", "dqn alone", "learned 75%"} <= set(next(iter(tables["texts"].values())))
 
 
 def test_a_folder_without_policies_and_a_missing_set_are_one_line(sets: Path, tmp_path: Path) -> None:

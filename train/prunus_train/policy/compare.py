@@ -52,7 +52,7 @@ class Kept:
     tokens: int
 
 
-SHARES: Final = (0.9, 0.75, 0.5)
+SHARES: Final = (0.9, 0.75)
 """Shares of the budget to which ``learned`` is cut, too, for policies that leave some of the budget."""
 
 
