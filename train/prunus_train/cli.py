@@ -12,6 +12,7 @@ from prunus_evals.errors import EvalError
 from prunus_train.data_command import data_group, numbers
 from prunus_train.errors import Stopped, TrainError
 from prunus_train.llm.command import dpo_command, sft_command
+from prunus_train.policy.command import policy_command, policy_compare_command
 
 
 class _Group(click.Group):
@@ -38,6 +39,7 @@ def main() -> None:
       prunus train blocks --sets train/ -o blocks.npz
       prunus train reader --sets train/ -o model/ --bf16
       prunus train static --sets train/ -o static/
+      prunus train policy --sets train/ -o policy/
     """
 
 
@@ -297,3 +299,5 @@ def static_command(out: Path, sets: Path, seed: int, part: float, pieces: int, a
 main.add_command(data_group)
 main.add_command(sft_command)
 main.add_command(dpo_command)
+main.add_command(policy_command)
+main.add_command(policy_compare_command)

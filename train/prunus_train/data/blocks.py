@@ -85,6 +85,27 @@ _TABLE_EACH: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """A question with all blocks of its pages.
+
+    :param page: the page or document that it is about.
+    :param html: the first page of the blocks, as it was read.
+    :param gold: which blocks hold the evidence, bool [blocks].
+    :param answers: lists of spellings, each of which must survive; empty where whole blocks are the evidence.
+    :param budget: the budget in tokens for whose granularity the pages were cut.
+    """
+
+    source: str
+    page: str
+    query: str
+    html: str
+    blocks: Blocks
+    gold: NDArray[np.bool_]
+    answers: tuple[tuple[str, ...], ...]
+    budget: int
+
+
+@dataclass(frozen=True, slots=True)
 class Example:
     """A question with some blocks of its pages.
 
@@ -106,20 +127,36 @@ def load(sets: Path, report: Callable[[str], None], share: float = 1.0) -> list[
     :param share: share of the pages to use, for a quick trial.
     :raises DataMissing: a file of the data is missing.
     """
+    embedder = cast(Embedder, assemble(Settings()).embedder)
+    return [
+        sampled(asked.source, asked.page, asked.query, features(asked.query, asked.blocks, embedder), asked.gold)
+        for asked in questions(sets, report, share)
+    ]
+
+
+def questions(
+    sets: Path, report: Callable[[str], None], share: float = 1.0, budgets: Sequence[int] = BUDGETS
+) -> Iterator[Asked]:
+    """Yield the questions of all training sets, each with the blocks of its pages.
+
+    :param budgets: budgets whose granularities are taken, in turns.
+    :raises DataMissing: a file of the data is missing.
+    """
     for name in ("table_qa/questions", "table_qa/pages", *(f"text/{name}" for name in TEXTS)):
         next(rows(name, sets), None)  # a missing file is said before the work of minutes
-    embedder = cast(Embedder, assemble(Settings()).embedder)
-    found = list[Example]()
-    sources: list[tuple[str, Iterator[Example]]] = [("table_qa", from_tables(sets, embedder, share, report))]
-    sources += [(name, from_texts(name, sets, embedder, share)) for name in TEXTS]
-    for name, examples in sources:
-        before = len(found)
-        found += examples
-        report(f"{name}: {len(found) - before} questions")
-    return found
+    sources = [("table_qa", from_tables(sets, share, report, budgets))]
+    sources += [(name, from_texts(name, sets, share, budgets)) for name in TEXTS]
+    for name, found in sources:
+        count = 0
+        for asked in found:
+            count += 1
+            yield asked
+        report(f"{name}: {count} questions")
 
 
-def from_tables(sets: Path, embedder: Embedder, share: float, report: Callable[[str], None]) -> Iterator[Example]:
+def from_tables(
+    sets: Path, share: float, report: Callable[[str], None], budgets: Sequence[int] = BUDGETS
+) -> Iterator[Asked]:
     """Yield questions about whole pages with tables: blocks of the gold table that hold an answer are gold."""
     asked: dict[str, list[Row]] = {}
     for row in rows("table_qa/questions", sets):
@@ -130,25 +167,23 @@ def from_tables(sets: Path, embedder: Embedder, share: float, report: Callable[[
     for number, page in enumerate(islice(pages, max(2, int(_TABLE_PAGES * share)))):
         own = list(prunus.read(page["html"]).trees)
         chosen = sorted(asked[page["page"]], key=lambda row: digest(row["id"]))[:_TABLE_EACH]
-        turn = seed.randrange(len(BUDGETS))
+        turn = seed.randrange(len(budgets))
         cuts: dict[tuple[int, bool], Blocks] = {}  # a page is cut once for the questions of one size
         for place, row in enumerate(chosen):
             beside = before if seed.random() < _BESIDE else []
-            words = max_words_for(sum(tree.words[-1] for tree in own), _budget(turn + place // 2), row["question"])
+            budget = budgets[(turn + place // 2) % len(budgets)]
+            words = max_words_for(sum(tree.words[-1] for tree in own), budget, row["question"])
             key = (words, bool(beside))
             if key not in cuts:
                 cuts[key] = cut([*own, *beside], words)
             blocks = cuts[key]
             gold = _gold_of_table(blocks, row, page["html"])
             if gold.any():
-                yield _example("table_qa", page["page"], row["question"], blocks, gold, embedder)
+                answers = tuple((answer,) for answer in row["answers"])
+                yield Asked("table_qa", page["page"], row["question"], page["html"], blocks, gold, answers, budget)
         before = [*own, *before][:2]
         if (number + 1) % 50 == 0:
             report(f"table_qa: {number + 1} pages")
-
-
-def _budget(turn: int) -> int:
-    return BUDGETS[turn % len(BUDGETS)]
 
 
 def _gold_of_table(blocks: Blocks, row: Mapping[str, Any], page: str) -> NDArray[np.bool_]:
@@ -165,7 +200,7 @@ def _gold_of_table(blocks: Blocks, row: Mapping[str, Any], page: str) -> NDArray
     return np.fromiter((all(marks) for marks in zip(own, inside, held, strict=True)), bool, len(texts))
 
 
-def from_texts(name: str, sets: Path, embedder: Embedder, share: float = 1.0) -> Iterator[Example]:
+def from_texts(name: str, sets: Path, share: float = 1.0, budgets: Sequence[int] = BUDGETS) -> Iterator[Asked]:
     """Yield questions about the first documents of a set of texts."""
     use, seed = TEXTS[name], random.Random(name)
     documents = groupby(rows(f"text/{name}", sets), key=lambda row: row["units"][:3])
@@ -173,21 +208,30 @@ def from_texts(name: str, sets: Path, embedder: Embedder, share: float = 1.0) ->
     firsts = [list(islice(group, 3 * use.each)) for _, group in islice(documents, count)]
     for start in range(0, len(firsts), use.together):
         group = firsts[start : start + use.together]
-        tree = prunus.read(page_of([asked[0] for asked in group])).trees[0]
+        page = page_of([asked[0] for asked in group])
+        tree = prunus.read(page).trees[0]
         units = _units_of(tree.canonical, [unit for asked in group for unit in asked[0]["units"]])
         cuts: dict[int, Blocks] = {}
-        first, turn = 0, seed.randrange(len(BUDGETS))
+        first, turn = 0, seed.randrange(len(budgets))
         for asked in group:
             seed.shuffle(asked)
             for place, row in enumerate(asked[: use.each]):
-                words = max_words_for(tree.words[-1], _budget(turn + place // 2), row["question"])
+                budget = budgets[(turn + place // 2) % len(budgets)]
+                words = max_words_for(tree.words[-1], budget, row["question"])
                 if words not in cuts:
                     cuts[words] = cut([tree], words)
                 blocks = cuts[words]
                 gold = _gold_of_units(blocks, units[first : first + len(row["units"])], row, use.whole)
                 if gold.any() and not gold.all():
-                    yield _example(name, asked[0]["id"], row["question"], blocks, gold, embedder)
+                    answers = () if use.whole else _spellings(row["answers"])
+                    yield Asked(name, asked[0]["id"], row["question"], page, blocks, gold, answers, budget)
             first += len(asked[0]["units"])
+
+
+def _spellings(answers: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Return the answers of a text as spellings of one."""
+    kept = tuple(answer for answer in answers if answer.strip())
+    return (kept,) if kept else ()
 
 
 def page_of(documents: Sequence[Mapping[str, Any]]) -> str:
@@ -248,11 +292,11 @@ def _letters(text: str) -> str:
     return re.sub(r"\W+", "", text)
 
 
-def _example(
-    source: str, page: str, query: str, blocks: Blocks, gold: NDArray[np.bool_], embedder: Embedder
-) -> Example:
-    """Return a question with its gold blocks, the best wrong ones by ``hybrid``, and some of the others."""
-    found = features(query, blocks, embedder)
+def sampled(source: str, page: str, query: str, found: NDArray[np.float32], gold: NDArray[np.bool_]) -> Example:
+    """Return a question with its gold blocks, the best wrong ones by ``hybrid``, and some of the others.
+
+    :param found: the features of all blocks, float32 [blocks, features].
+    """
     wrong = np.flatnonzero(~gold)
     order = wrong[np.argsort(-found[wrong, NAMES.index("hybrid")], kind="stable")]
     others = order[_BEST:]
