@@ -48,7 +48,7 @@ def test_full_json_holds_the_whole_context(cli: Cli) -> None:
         > 0
     )
     assert {"path", "score", "kept", "span", "role", "text", "words"} <= set(record["blocks"][0])
-    assert record["engines"]["scorer"] == "hybrid"
+    assert record["engines"]["scorer"] == "learned"
     assert {"read", "blocks", "score", "prune"} <= set(record["seconds"])
 
 

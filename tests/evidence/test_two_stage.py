@@ -242,15 +242,15 @@ def chosen(settings: Sequence[str] = (), **options: object) -> tuple[str, str, s
 
 
 def test_engines_of_the_stages() -> None:
-    assert chosen() == ("hybrid", "", "large")
-    assert chosen(fine="bm25") == ("hybrid", "bm25", "large")
+    assert chosen() == ("learned", "", "large")
+    assert chosen(fine="bm25") == ("learned", "bm25", "large")
     assert chosen(fine="bm25", stages=2, scorer="embedding") == ("embedding", "bm25", "always")
-    assert chosen(fine="bm25", stages=1) == ("hybrid", "bm25", "never")
-    assert chosen(scorer="generative:M") == ("hybrid", "generative:M", "large")
-    assert chosen(scorer="generative:M", stages=1) == ("hybrid", "generative:M", "never")
-    assert chosen(scorer="generative:M", stages=2) == ("hybrid", "generative:M", "always")
+    assert chosen(fine="bm25", stages=1) == ("learned", "bm25", "never")
+    assert chosen(scorer="generative:M") == ("learned", "generative:M", "large")
+    assert chosen(scorer="generative:M", stages=1) == ("learned", "generative:M", "never")
+    assert chosen(scorer="generative:M", stages=2) == ("learned", "generative:M", "always")
     assert chosen(scorer="crossencoder") == ("crossencoder", "", "large")
-    assert chosen(scorer="crossencoder", stages=2) == ("hybrid", "crossencoder", "always")
+    assert chosen(scorer="crossencoder", stages=2) == ("learned", "crossencoder", "always")
     assert chosen(stages=2, reranker="onnx:X") == ("hybrid", "crossencoder", "always")
     assert chosen(["fine=bm25"]) == ("hybrid", "bm25", "large")
     assert chosen(["fine=bm25"], stages=1) == ("hybrid", "", "never")

@@ -98,7 +98,7 @@ class Settings:
     :param chromium: path of the browser's program; '' looks for an installed one.
     """
 
-    scorer: str = "hybrid"
+    scorer: str = "learned"
     fine: str = ""
     path_scorer: str = ""
     embedder: str = "static"

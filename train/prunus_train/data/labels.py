@@ -37,7 +37,7 @@ class Recipe:
     :param prompt: one of ``prunus.evidence.numbered_paths.PROMPTS``; by default the published one.
     """
 
-    first_stage: str = "hybrid"
+    first_stage: str = "learned"
     coarse: int = COARSE_WORDS
     fine: int = FINE_WORDS
     prompt: str = "htmlrag"

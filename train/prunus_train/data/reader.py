@@ -159,7 +159,7 @@ def _asked(
     gold = set(gold_of(blocks))
     if not gold or len(gold) > max(1, len(blocks) // 2):
         return
-    scores = assemble(Settings(), answers=False).scorer.score(question.question, blocks)
+    scores = assemble(Settings(scorer="hybrid"), answers=False).scorer.score(question.question, blocks)
     order = np.argsort(-scores, kind="stable").tolist()
     best = order[:CANDIDATES]
     if not gold & set(best):
