@@ -8,88 +8,24 @@ can be written later.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import BadInput, OutsideFailed
-from ..core.ports import Clusterer, ClusterItems, ClusterLimits, Embedder, Ints, Summarizer, TokenCounter, Vectors
-from ..core.text.words import guess_language
-from ..pages.tree import Tree
-from .chunk import SIZE, Chunk, chunk_text, chunk_tree
+from ..core.errors import OutsideFailed
+from ..core.ports import Clusterer, ClusterItems, Embedder, Ints, Summarizer, TokenCounter
 from .grow import Growing
+from .leaves import PAPER, BuildSettings, CutDocument, Cutter, DocumentSource, parts_of, unit
 from .main_text import MainText
-from .nodes import IndexedDocument, Leaf, NodeStore, Parent, View
+from .nodes import NodeStore, Parent, View
 
-Scope = Literal["collection", "document"]
-"""One tree over the whole collection, or one tree over each document."""
-
-_LEAST: Final = 8
-"""Fewest tokens of a summary; fewer cannot hold a sentence."""
+__all__ = ["PAPER", "BuildSettings", "Builder", "DocumentSource"]
 
 _TRIES: Final = 5
 """Tries to update the tree while other processes change the index."""
-
-_BATCH_LEAVES: Final = 1000
-"""About how many leaves are added in one transaction; a document is never split over two."""
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentSource:
-    """A document to add: a cleaned page, or plain text.
-
-    :param id: names the document when it is replaced or removed later.
-    :param tree: the cleaned page; None: ``text`` is the document.
-    :param digest: hash of the source, to see later whether it has changed.
-    :param source: the page, packed by :func:`prunus.index.found.packed`; b'': evidence from it is plain text.
-    """
-
-    id: str
-    tree: Tree | None = None
-    text: str = ""
-    title: str = ""
-    url: str = ""
-    digest: str = ""
-    language: str = ""
-    metadata: dict[str, str] = field(default_factory=dict)
-    source: bytes = b""
-
-
-@dataclass(frozen=True, slots=True)
-class BuildSettings:
-    """How an index is built.
-
-    :param chunk_tokens, chunk_cap: ``size`` and ``cap`` of :func:`prunus.index.chunk.chunk_text`.
-    :param structure: cut pages along their structure; False cuts their text only, as the paper does.
-    :param above_share: weight of the headings and leads above a leaf in the leaf's vector, 0 to 1.
-    :param summary_tokens: most tokens of a summary.
-    :param scope: one tree over the collection, or one tree over each document.
-    :param limits: limits of a node's children.
-    :raises BadInput: summaries under 8 tokens, a share outside 0 to 1, or an unknown scope.
-    """
-
-    chunk_tokens: int = SIZE
-    chunk_cap: int = 0
-    structure: bool = True
-    above_share: float = 0.3
-    summary_tokens: int = 100
-    scope: Scope = "collection"
-    limits: ClusterLimits = field(default_factory=ClusterLimits)
-
-    def __post_init__(self) -> None:
-        if self.summary_tokens < _LEAST or not 0 <= self.above_share <= 1 or self.scope not in get_args(Scope):
-            raise BadInput(
-                f"summaries of {self.summary_tokens} tokens, a share of {self.above_share:g} for headings, a tree over "
-                f"each {self.scope}: give {_LEAST} tokens or more, 0 to 1, and collection or document",
-                subject="settings",
-            )
-
-
-PAPER: Final = BuildSettings(structure=False, above_share=0.0)
-"""The paper's settings: chunks of 100 tokens of plain text, embedded without headings."""
 
 
 class Builder:
@@ -112,6 +48,7 @@ class Builder:
         self.store, self.embedder, self.tokenizer = store, embedder, tokenizer
         self.clusterer, self.summarizer = clusterer, summarizer
         self.settings = settings or BuildSettings()
+        self.cutter = Cutter(embedder, tokenizer, self.settings, store.dimension)
 
     # --- leaves ------------------------------------------------------------------------------
 
@@ -120,64 +57,18 @@ class Builder:
 
         :param done: called with the id of each document as soon as it is durable.
         """
-        total = 0
-        for batch in self._batches(sources):
-            chunks = [leaf for _, leaves in batch for leaf in leaves]
-            vectors = self._embed_leaves(chunks)
-            documents, start = [], 0
-            for document, leaves in batch:
-                documents.append((document, leaves, vectors[start : start + len(leaves)]))
-                start += len(leaves)
-            self.store.add_many(documents)
-            total += len(chunks)
-            for document, _ in batch:
-                done(document.id)
-        return total
+        return sum(self.put(self.cutter.cut(part), done) for part in parts_of(sources))
 
-    def _batches(self, sources: Iterable[DocumentSource]) -> Iterator[list[tuple[IndexedDocument, list[Leaf]]]]:
-        batch: list[tuple[IndexedDocument, list[Leaf]]] = []
-        size = 0
-        for source in sources:
-            document, chunks = self._cut(source)
-            leaves = [Leaf(chunk.start, chunk.end, chunk.text, chunk.tokens, chunk.above) for chunk in chunks]
-            batch.append((document, leaves))
-            size += len(leaves) + 1
-            if size >= _BATCH_LEAVES:
-                yield batch
-                batch, size = [], 0
-        if batch:
-            yield batch
+    def put(self, documents: Sequence[CutDocument], done: Callable[[str], None] = lambda id: None) -> int:
+        """Add or replace documents that are cut and embedded, all of them or none; return the number of their chunks.
 
-    def _cut(self, source: DocumentSource) -> tuple[IndexedDocument, list[Chunk]]:
-        settings, tree = self.settings, source.tree
-        text = tree.canonical if tree else source.text
-        size = (settings.chunk_tokens, settings.chunk_cap)
-        if tree and settings.structure:
-            chunks = chunk_tree(tree, self.tokenizer, *size)
-        else:
-            chunks = chunk_text(text, self.tokenizer, *size)
-        language = source.language or (tree.lang if tree else "") or guess_language(text)
-        title, url = source.title or (tree.title if tree else ""), source.url or (tree.url if tree else "")
-        return IndexedDocument(
-            source.id, text, title, url, source.digest, language, source.metadata, source.source
-        ), chunks
-
-    def _embed_leaves(self, leaves: Sequence[Leaf]) -> Vectors:
-        """Embed leaves with the headings and leads above them; equal headings are embedded once."""
-        if not leaves:
-            return np.zeros((0, self.store.dimension), np.float32)
-        vectors: Any = self.embedder.embed([leaf.text for leaf in leaves], "document")
-        above = [" ".join(leaf.above) for leaf in leaves]
-        share = self.settings.above_share
-        if share and any(above):
-            places: dict[str, int] = {}
-            for line in above:
-                if line:
-                    places.setdefault(line, len(places))
-            lead = self.embedder.embed(list(places), "document")
-            rows = np.asarray([places.get(line, -1) for line in above])
-            vectors = np.where((rows >= 0)[:, None], (1 - share) * vectors + share * lead[np.maximum(rows, 0)], vectors)
-        return _unit(vectors)
+        :param documents: from a :class:`Cutter` with the embedder and the settings of this index, in any process.
+        :param done: called with the id of each document when all are durable.
+        """
+        self.store.add_many([(each.document, each.leaves, each.vectors) for each in documents])
+        for each in documents:
+            done(each.document.id)
+        return sum(len(each.leaves) for each in documents)
 
     # --- the tree ----------------------------------------------------------------------------
 
@@ -195,7 +86,7 @@ class Builder:
         summary_vectors = [vector for vector in grown.embeddings if vector is not None]
         embeddings = np.stack(summary_vectors) if summary_vectors else np.zeros((0, self.store.dimension), np.float32)
         self.store.replace_tree(
-            grown.parents, _unit(np.asarray(grown.sums, np.float32).reshape(-1, embeddings.shape[1])), embeddings
+            grown.parents, unit(np.asarray(grown.sums, np.float32).reshape(-1, embeddings.shape[1])), embeddings
         )
         if summaries and not self.clusterer.needs_summaries:
             await self.summarize()
@@ -239,7 +130,7 @@ class Builder:
         """Return the summary of each group, and its embedding."""
         summaries = await self.summarizer.summarize(batch, self.settings.summary_tokens)
         texts = [summary.text for summary in summaries]
-        return texts, list(_unit(self.embedder.embed(texts, "document")))
+        return texts, list(unit(self.embedder.embed(texts, "document")))
 
     async def update(self, summaries: bool = True) -> None:
         """Insert the leaves of added documents into the tree, and repair the tree where documents were removed.
@@ -328,7 +219,7 @@ class _Layer:
         return len(self.refs)
 
     def items(self) -> ClusterItems:
-        vectors = np.asarray(self.embeddings, np.float32) if self.embeddings else _unit(self.sums)
+        vectors = np.asarray(self.embeddings, np.float32) if self.embeddings else unit(self.sums)
         return ClusterItems(vectors, self.tokens, self.documents, np.arange(len(self)))
 
     def above(
@@ -363,8 +254,3 @@ class _Layer:
             sizes.append(size)
             documents.append(document)
         return _Layer(refs, np.stack(sums), np.asarray(sizes), documents, texts, embeddings)
-
-
-def _unit(vectors: Any) -> Vectors:
-    found = np.asarray(vectors, np.float32)
-    return np.asarray(found / np.maximum(np.linalg.norm(found, axis=-1, keepdims=True), 1e-12), np.float32)
