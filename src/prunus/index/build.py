@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import Any, Final
 
@@ -16,13 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import OutsideFailed
-from ..core.ports import Clusterer, ClusterItems, Embedder, Ints, Summarizer, TokenCounter
+from ..core.ports import Clusterer, ClusterItems, ClusterLimits, Embedder, Ints, Summarizer, TokenCounter, Vectors
+from .cluster._shards import Rows, shards
 from .grow import Growing
 from .leaves import PAPER, BuildSettings, CutDocument, Cutter, DocumentSource, parts_of, unit
 from .main_text import MainText
 from .nodes import NodeStore, Parent, View
+from .spread import Spread, here
 
 __all__ = ["PAPER", "BuildSettings", "Builder", "DocumentSource"]
+
+_MANY: Final = 4
+"""A layer is clustered by shards where it has more nodes than so many shards: from there on shards cost no quality."""
 
 _TRIES: Final = 5
 """Tries to update the tree while other processes change the index."""
@@ -36,6 +42,9 @@ class Builder:
     :param tokenizer: counts the tokens of chunks and summaries.
     """
 
+    spread: Spread
+    """Clusters the shards of a large layer, by default in this process. The tree does not depend on it."""
+
     def __init__(
         self,
         store: NodeStore,
@@ -47,6 +56,7 @@ class Builder:
     ) -> None:
         self.store, self.embedder, self.tokenizer = store, embedder, tokenizer
         self.clusterer, self.summarizer = clusterer, summarizer
+        self.spread = here
         self.settings = settings or BuildSettings()
         self.cutter = Cutter(embedder, tokenizer, self.settings, store.dimension)
 
@@ -85,9 +95,7 @@ class Builder:
             await self._add_layers(_Layer.of_leaves(view, part), grown)
         summary_vectors = [vector for vector in grown.embeddings if vector is not None]
         embeddings = np.stack(summary_vectors) if summary_vectors else np.zeros((0, self.store.dimension), np.float32)
-        self.store.replace_tree(
-            grown.parents, unit(np.asarray(grown.sums, np.float32).reshape(-1, embeddings.shape[1])), embeddings
-        )
+        self.store.replace_tree(grown.parents, grown.routing(), embeddings)
         if summaries and not self.clusterer.needs_summaries:
             await self.summarize()
 
@@ -105,7 +113,7 @@ class Builder:
         last = self.clusterer.last_layer
         height = 0
         while len(layer) > last:
-            groups = self.clusterer.layer(layer.items(), self.settings.limits)
+            groups = self._groups(layer)
             if len(groups) >= len(layer):  # no progress: another layer would never end
                 return
             height += 1
@@ -117,6 +125,15 @@ class Builder:
                     [[below[place] for place in group.tolist()] for group in groups]
                 )
             layer = layer.above(groups, height, grown, texts, embeddings, self._sizes(texts))
+
+    def _groups(self, layer: _Layer) -> list[Ints]:
+        """Group the nodes of a layer; a large one by shards, which workers may do, so that memory is bounded."""
+        clusterer, limits, size = self.clusterer, self.settings.limits, self.settings.shard_nodes
+        if len(layer) <= _MANY * size or not getattr(clusterer, "by_shards", False):
+            return clusterer.layer(layer.items(), limits)
+        places = list(shards(layer.sums, size, limits.seed))
+        found = self.spread(partial(_Grouping, clusterer, limits), map(layer.items, places))
+        return [shard[group] for shard, groups in zip(places, found, strict=True) for group in groups]
 
     def _sizes(self, texts: Sequence[str]) -> list[int]:
         """Return the tokens of each summary; without summaries, the planned size alone."""
@@ -189,8 +206,22 @@ class _Grown:
     def __init__(self, dimension: int) -> None:
         self.dimension = dimension
         self.parents: list[Parent] = []
-        self.sums: list[NDArray[np.float32]] = []
+        self.sums: list[NDArray[np.float32]] = []  # of each layer, float32 [parents, dimension]
         self.embeddings: list[Any] = []
+
+    def routing(self) -> Vectors:
+        """Return the means of the leaves of all parents, as directions."""
+        return np.concatenate([np.zeros((0, self.dimension), np.float32), *map(unit, self.sums)])
+
+
+class _Grouping:
+    """Groups one shard after the other, in this process or in a worker."""
+
+    def __init__(self, clusterer: Clusterer, limits: ClusterLimits) -> None:
+        self._clusterer, self._limits = clusterer, limits
+
+    def __call__(self, items: ClusterItems) -> list[Ints]:
+        return self._clusterer.layer(items, self._limits)
 
 
 @dataclass(slots=True)
@@ -198,12 +229,12 @@ class _Layer:
     """The top layer of an unfinished tree: the nodes that get parents next.
 
     :param refs: numbers of the nodes, as in ``Parent.children``.
-    :param sums: the sum of the vectors of each node's leaves, float32 [nodes, dimension].
+    :param sums: the sum of the vectors of each node's leaves, float32 [nodes, dimension]; leaves stay in their matrix.
     :param embeddings: of the summaries; empty where the clusterer groups nodes by the means of their leaves.
     """
 
     refs: list[int]
-    sums: NDArray[np.float32]
+    sums: Rows
     tokens: Ints
     documents: list[str]
     texts: list[str]
@@ -211,16 +242,21 @@ class _Layer:
 
     @classmethod
     def of_leaves(cls, view: View, part: Ints) -> _Layer:
-        sums: Any = view.matrix[view.row[part]] if len(part) else np.zeros((0, 1), np.float32)
+        sums = Rows(view.matrix, view.row[part]) if len(part) else Rows(np.zeros((0, 1), np.float32))
         documents = [view.names[number] for number in view.document[part].tolist()]
-        return cls(view.ids[part].tolist(), np.asarray(sums), view.tokens[part], documents, [], [])
+        return cls(view.ids[part].tolist(), sums, view.tokens[part], documents, [], [])
 
     def __len__(self) -> int:
         return len(self.refs)
 
-    def items(self) -> ClusterItems:
-        vectors = np.asarray(self.embeddings, np.float32) if self.embeddings else unit(self.sums)
-        return ClusterItems(vectors, self.tokens, self.documents, np.arange(len(self)))
+    def items(self, places: Ints | None = None) -> ClusterItems:
+        """Return the nodes at these places as a clusterer gets them; by default all."""
+        if places is None:
+            places = np.arange(len(self))
+        embedded = bool(self.embeddings)
+        vectors = np.asarray(self.embeddings, np.float32)[places] if embedded else self.sums.directions(places)
+        documents = [self.documents[place] for place in places.tolist()]
+        return ClusterItems(vectors, self.tokens[places], documents, places)
 
     def above(
         self,
@@ -232,25 +268,26 @@ class _Layer:
         tokens: list[int],
     ) -> _Layer:
         """Return the layer of the groups' parents; without summaries, the node of a lone group moves up unchanged."""
-        refs, sums, sizes, documents = [], [], [], []
+        refs, sizes, documents, made = [], [], [], []
+        sums = np.empty((len(groups), self.sums.dimension), np.float32)
         for place, group in enumerate(groups):
+            sums[place] = self.sums[group].sum(axis=0)
             if len(group) == 1 and not texts:
                 (only,) = group.tolist()
                 refs.append(self.refs[only])
-                sums.append(self.sums[only])
                 sizes.append(int(self.tokens[only]))
                 documents.append(self.documents[only])
                 continue
+            made.append(place)
             owners = {self.documents[member] for member in group.tolist()}
             document = owners.pop() if len(owners) == 1 else ""
             children = tuple(self.refs[member] for member in group.tolist())
             size = tokens[place] if texts else tokens[0]
             text = texts[place] if texts else ""
             grown.parents.append(Parent(children, height, document, text, size if text else 0))
-            grown.sums.append(self.sums[group].sum(axis=0))
             grown.embeddings.append(embeddings[place] if text else None)
             refs.append(-len(grown.parents))
-            sums.append(grown.sums[-1])
             sizes.append(size)
             documents.append(document)
-        return _Layer(refs, np.stack(sums), np.asarray(sizes), documents, texts, embeddings)
+        grown.sums.append(sums[made])
+        return _Layer(refs, Rows(sums), np.asarray(sizes), documents, texts, embeddings)

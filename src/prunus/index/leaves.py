@@ -21,6 +21,9 @@ Scope = Literal["collection", "document"]
 _LEAST: Final = 8
 """Fewest tokens of a summary; fewer cannot hold a sentence."""
 
+_LEAST_SHARD: Final = 100
+"""Fewest nodes of a shard; in fewer, groups would be cut at its border."""
+
 _PART: Final = 400_000
 """About how many code points are cut and embedded together: some 1,000 chunks. A document is never split over two."""
 
@@ -55,8 +58,9 @@ class BuildSettings:
     :param above_share: weight of the headings and leads above a leaf in the leaf's vector, 0 to 1.
     :param summary_tokens: most tokens of a summary.
     :param scope: one tree over the collection, or one tree over each document.
+    :param shard_nodes: about how many nodes are clustered together where a layer has more than four times as many.
     :param limits: limits of a node's children.
-    :raises BadInput: summaries under 8 tokens, a share outside 0 to 1, or an unknown scope.
+    :raises BadInput: summaries under 8 tokens, a share outside 0 to 1, an unknown scope, or shards under 100 nodes.
     """
 
     chunk_tokens: int = SIZE
@@ -65,9 +69,12 @@ class BuildSettings:
     above_share: float = 0.3
     summary_tokens: int = 100
     scope: Scope = "collection"
+    shard_nodes: int = 8000
     limits: ClusterLimits = field(default_factory=ClusterLimits)
 
     def __post_init__(self) -> None:
+        if self.shard_nodes < _LEAST_SHARD:
+            raise BadInput(f"shards of {self.shard_nodes} nodes: give {_LEAST_SHARD} or more", subject="settings")
         if self.summary_tokens < _LEAST or not 0 <= self.above_share <= 1 or self.scope not in get_args(Scope):
             raise BadInput(
                 f"summaries of {self.summary_tokens} tokens, a share of {self.above_share:g} for headings, a tree over "
