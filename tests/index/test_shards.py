@@ -130,8 +130,7 @@ def test_documents_that_another_process_cut_give_the_same_index(tmp_path: Path) 
     here_built.add(documents)
     stored: list[str] = []
     for document in documents:
-        (cut,) = elsewhere.cutter.cut([document])
-        elsewhere.put([cut], stored.append)
+        elsewhere.put(elsewhere.cutter.cut_each([document]), stored.append)
     assert stored == [document.id for document in documents]
     one, other = here_built.store.view(), elsewhere.store.view()
     assert np.array_equal(one.matrix, other.matrix)

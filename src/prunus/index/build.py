@@ -25,7 +25,7 @@ from .main_text import MainText
 from .nodes import NodeStore, Parent, View
 from .spread import Spread, here
 
-__all__ = ["PAPER", "BuildSettings", "Builder", "DocumentSource"]
+__all__ = ["PAPER", "BuildSettings", "Builder", "Cutter", "DocumentSource"]
 
 _MANY: Final = 4
 """A layer is clustered by shards where it has more nodes than so many shards: from there on shards cost no quality."""
@@ -67,7 +67,7 @@ class Builder:
 
         :param done: called with the id of each document as soon as it is durable.
         """
-        return sum(self.put(self.cutter.cut(part), done) for part in parts_of(sources))
+        return sum(self.put(self.cutter.cut_each(part), done) for part in parts_of(sources))
 
     def put(self, documents: Sequence[CutDocument], done: Callable[[str], None] = lambda id: None) -> int:
         """Add or replace documents that are cut and embedded, all of them or none; return the number of their chunks.
@@ -75,10 +75,11 @@ class Builder:
         :param documents: from a :class:`Cutter` with the embedder and the settings of this index, in any process.
         :param done: called with the id of each document when all are durable.
         """
-        self.store.add_many([(each.document, each.leaves, each.vectors) for each in documents])
-        for each in documents:
-            done(each.document.id)
-        return sum(len(each.leaves) for each in documents)
+        if documents:
+            self.store.add_many(documents)
+        for document, _, _ in documents:
+            done(document.id)
+        return sum(len(leaves) for _, leaves, _ in documents)
 
     # --- the tree ----------------------------------------------------------------------------
 

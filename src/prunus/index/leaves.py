@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -87,16 +87,8 @@ PAPER: Final = BuildSettings(structure=False, above_share=0.0)
 """The paper's settings: chunks of 100 tokens of plain text, embedded without headings."""
 
 
-@dataclass(frozen=True, slots=True)
-class CutDocument:
-    """A document with its leaves: what a store keeps of it. It passes between processes.
-
-    :param vectors: embeddings of the leaves, float32 [leaves, dimension], of unit norm.
-    """
-
-    document: IndexedDocument
-    leaves: Sequence[Leaf]
-    vectors: Vectors
+CutDocument: TypeAlias = tuple[IndexedDocument, Sequence[Leaf], Vectors]
+"""A document with its leaves and their embeddings, float32 [leaves, dimension] of unit norm: what a store keeps."""
 
 
 class Cutter:
@@ -110,17 +102,19 @@ class Cutter:
         self.embedder, self.tokenizer = embedder, tokenizer
         self.settings, self.dimension = settings, dimension
 
-    def cut(self, sources: Iterable[DocumentSource]) -> list[CutDocument]:
-        """Return each document with its leaves, in order; all are embedded together."""
-        documents: list[tuple[IndexedDocument, list[Leaf]]] = []
-        for source in sources:
-            document, chunks = self._cut(source)
-            leaves = [Leaf(chunk.start, chunk.end, chunk.text, chunk.tokens, chunk.above) for chunk in chunks]
-            documents.append((document, leaves))
-        vectors = self._embed_leaves([leaf for _, leaves in documents for leaf in leaves])
-        found, start = [], 0
+    def cut(self, source: DocumentSource) -> tuple[IndexedDocument, list[Leaf]]:
+        """Return a document to store, and its leaves."""
+        document, chunks = self._cut(source)
+        return document, [Leaf(chunk.start, chunk.end, chunk.text, chunk.tokens, chunk.above) for chunk in chunks]
+
+    def cut_each(self, sources: Iterable[DocumentSource]) -> list[CutDocument]:
+        """Return documents with their leaves and vectors, in order; all leaves are embedded together."""
+        documents = [self.cut(source) for source in sources]
+        vectors = self.embed([leaf for _, leaves in documents for leaf in leaves])
+        found: list[CutDocument] = []
+        start = 0
         for document, leaves in documents:
-            found.append(CutDocument(document, leaves, vectors[start : start + len(leaves)]))
+            found.append((document, leaves, vectors[start : start + len(leaves)]))
             start += len(leaves)
         return found
 
@@ -138,7 +132,7 @@ class Cutter:
             source.id, text, title, url, source.digest, language, source.metadata, source.source
         ), chunks
 
-    def _embed_leaves(self, leaves: Sequence[Leaf]) -> Vectors:
+    def embed(self, leaves: Sequence[Leaf]) -> Vectors:
         """Embed leaves with the headings and leads above them; equal headings are embedded once."""
         if not leaves:
             return np.zeros((0, self.dimension), np.float32)
