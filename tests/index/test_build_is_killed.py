@@ -20,7 +20,7 @@ from prunus import Index
 from prunus.index.nodes import NoIndex
 
 KILLS = 20
-DOCUMENTS = 60
+DOCUMENTS = 40
 PROGRAM = """
 import sys
 from dataclasses import replace
@@ -64,6 +64,10 @@ def test_twenty_kills_of_a_parallel_build_lose_and_double_nothing(tmp_path: Path
                 kills += killed(process, chance, seconds)
             told, error = process.communicate(timeout=600)
             ended = process.returncode == 0
+            print(
+                f"{kills} kills, build {rounds}: {told.count('added')} added, exit code {process.returncode}",
+                flush=True,
+            )
             assert ended or process.returncode == -signal.SIGKILL or "a worker process died" in error, error
             lines = [line.partition(" ") for line in told.splitlines(keepends=True) if line.endswith("\n")]
             added = [id.strip() for fate, _, id in lines if fate == "added"]
@@ -73,7 +77,6 @@ def test_twenty_kills_of_a_parallel_build_lose_and_double_nothing(tmp_path: Path
                 stored = [document.id for document in Index.open(tmp_path / kept, create=False).store.documents()]
                 assert acknowledged <= {*stored} and len(stored) == len({*stored})
         assert state(tmp_path / kept) == whole
-    print(f"{kills} kills in {rounds} builds")
 
 
 def begun(folder: Path, index: str) -> subprocess.Popen[str]:
