@@ -274,6 +274,24 @@ def test_two_processes_that_add_at_once_lose_nothing(folder: Path, docs: Path) -
     assert len({*edges} - {child for children in edges.values() for child in children}) == 1
 
 
+def test_workers_make_the_same_index_and_name_the_same_failures(cli: Cli, docs: Path) -> None:
+    for number in range(40):
+        (docs / f"{number:02}.html").write_text(page("bees").replace("note", f"note {number}"), "utf-8")
+    (docs / "07.html").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
+    told = [cli("index", "add", name, docs, "--json", *more) for name, *more in (("I",), ("J", "--workers", "2"))]
+    assert [result.exit_code for result in told] == [5, 5]
+    assert told[0].stdout == told[1].stdout
+    one, other = (Index.open(name, create=False).store for name in "IJ")
+    assert one.edges() == other.edges() and one.view().matrix.tobytes() == other.view().matrix.tobytes()
+    again = json.loads(cli("index", "sync", "J", docs, "--json", "--workers", "2").stdout)
+    assert len(again["unchanged"]) == 44 and not again["added"]
+
+
+def test_a_place_to_work_that_is_none_is_one_line(cli: Cli, docs: Path) -> None:
+    assert "--on spark" in only_line(cli("index", "add", "I", docs, "--on", "spark"))
+    assert not Path("I").exists()
+
+
 @pytest.mark.slow
 def test_killed_at_any_moment_an_index_holds_what_was_acknowledged(folder: Path) -> None:
     """SIGKILL at 20 random moments; each run resumes the last."""

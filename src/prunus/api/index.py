@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ..index.build import Builder
     from ..index.found import Pages
     from ..index.retrieve import Retrieved, Retriever
+    from ..index.spread import Spread
 
 
 _OLD: Final = "those vectors are now the embedder wordllama (pip install 'prunus[wordllama]'): name it"
@@ -43,7 +44,12 @@ _OLD: Final = "those vectors are now the embedder wordllama (pip install 'prunus
 
 
 class Index:
-    """A tree of summaries over documents, in a folder or a database; see :meth:`open`."""
+    """A tree of summaries over documents, in a folder or a database; see :meth:`open`.
+
+    ``spread`` does the work of :meth:`add`, :meth:`sync` and :meth:`update` that several processes can do: by default
+    in this process; ``Processes(4)`` of ``prunus.index.spread`` in four. Set it before the first of these calls. The
+    index is the same. A program that sets it runs under ``if __name__ == "__main__":``, as processes require.
+    """
 
     def __init__(self, store: NodeStore, settings: Settings, options: Options) -> None:
         self.store = store
@@ -55,6 +61,7 @@ class Index:
         if self._by_name:
             self.options = replace(options, embedder=self.built.named_embedder)
         self.settings = replace(settings, clusterer=self.built.clusterer)
+        self.spread: Spread | None = None
 
     @classmethod
     def open(
@@ -176,7 +183,11 @@ class Index:
         }
         settings: BuildSettings = replace(PAPER if built.preset == "raptor" else BuildSettings(), **scope)
         make = self._maker.make
-        return Builder(self.store, self._embedder, make("tokenizer"), make("clusterer"), self._summarizer(), settings)
+        embedder, tokenizer, clusterer = self._embedder, make("tokenizer"), make("clusterer")
+        builder = Builder(self.store, embedder, tokenizer, clusterer, self._summarizer(), settings)
+        if self.spread is not None:
+            builder.spread = self.spread
+        return builder
 
     def _summarizer(self) -> Any:
         """Return the summarizer; the replies of a model are stored under ``home``, so that they are paid for once."""
@@ -278,8 +289,16 @@ class Index:
             report.added.append(id)
             done(id, "added")
 
+        from .cutting import Cutting, can_be_shared
+
         known = {document.id: document.digest for document in self.store.documents()}
-        report.chunks = self.builder.add(each_document(named, known, self.settings, report, done), on_the_disk)
+        builder = self.builder
+        if self.spread is None or not can_be_shared(named, self.options):
+            report.chunks = builder.add(each_document(named, known, self.settings, report, done), on_the_disk)
+            return
+        how = Cutting(self.settings, self.options, builder.settings, self.store.dimension)
+        for documents in how.by(self.spread, named, known, report, done):
+            report.chunks += builder.put(documents, on_the_disk)
 
     # --- the tree ----------------------------------------------------------------------------
 

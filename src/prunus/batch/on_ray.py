@@ -33,8 +33,8 @@ def run_on_ray(batch: Batch, output: Output, address: str = "") -> Iterator[Coun
     :raises MissingExtra: Ray is not installed.
     :raises OutsideFailed: the cluster cannot be reached, or fails.
     """
-    ray = _package()
-    with _started(ray, address, batch.workers), _errors(ray):
+    ray = package()
+    with started(ray, address, batch.workers), errors(ray):
         cores = int(ray.cluster_resources().get("CPU", 1))
         workers = max(1, min(batch.workers, cores - 1)) if not address else max(1, cores - 1)
         share = 1.0 if cores > 1 else 0.5
@@ -145,7 +145,11 @@ def _readers(batch: Batch) -> list[list[int]]:
     return [*others, addresses] if addresses else others
 
 
-def _package() -> Any:
+def package() -> Any:
+    """Return Ray.
+
+    :raises MissingExtra: it is not installed.
+    """
     try:
         import ray
         import ray.data
@@ -155,7 +159,7 @@ def _package() -> Any:
 
 
 @contextmanager
-def _started(ray: Any, address: str, workers: int) -> Iterator[None]:
+def started(ray: Any, address: str, workers: int) -> Iterator[None]:
     """Connect to a cluster, or start Ray here; leave it at the end."""
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     for name in ("ray.data", "ray"):
@@ -180,7 +184,8 @@ def _started(ray: Any, address: str, workers: int) -> Iterator[None]:
 
 
 @contextmanager
-def _errors(ray: Any) -> Iterator[None]:
+def errors(ray: Any) -> Iterator[None]:
+    """Make what Ray raises an error of one line."""
     try:
         yield
     except ray.exceptions.RayError as error:

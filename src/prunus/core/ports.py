@@ -115,7 +115,10 @@ class ClusterLimits:
 
 
 class Clusterer(Protocol):
-    """Groups the items of a layer; an item may be in several groups."""
+    """Groups the items of a layer; an item may be in several groups.
+
+    Where it has ``by_shards = True``, a large layer is split by direction, and it gets each shard by itself.
+    """
 
     needs_summaries: bool
     """Whether a layer above the first can only be grouped once the summaries below it are written."""

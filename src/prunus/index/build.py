@@ -8,88 +8,30 @@ can be written later.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import BadInput, OutsideFailed
+from ..core.errors import OutsideFailed
 from ..core.ports import Clusterer, ClusterItems, ClusterLimits, Embedder, Ints, Summarizer, TokenCounter, Vectors
-from ..core.text.words import guess_language
-from ..pages.tree import Tree
-from .chunk import SIZE, Chunk, chunk_text, chunk_tree
+from .cluster._shards import Rows, shards
 from .grow import Growing
+from .leaves import PAPER, BuildSettings, CutDocument, Cutter, DocumentSource, parts_of, unit
 from .main_text import MainText
-from .nodes import IndexedDocument, Leaf, NodeStore, Parent, View
+from .nodes import NodeStore, Parent, View
+from .spread import Spread, here
 
-Scope = Literal["collection", "document"]
-"""One tree over the whole collection, or one tree over each document."""
+__all__ = ["PAPER", "BuildSettings", "Builder", "Cutter", "DocumentSource"]
 
-_LEAST: Final = 8
-"""Fewest tokens of a summary; fewer cannot hold a sentence."""
+_MANY: Final = 4
+"""A layer is clustered by shards where it has more nodes than so many shards: from there on shards cost no quality."""
 
 _TRIES: Final = 5
 """Tries to update the tree while other processes change the index."""
-
-_BATCH_LEAVES: Final = 1000
-"""About how many leaves are added in one transaction; a document is never split over two."""
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentSource:
-    """A document to add: a cleaned page, or plain text.
-
-    :param id: names the document when it is replaced or removed later.
-    :param tree: the cleaned page; None: ``text`` is the document.
-    :param digest: hash of the source, to see later whether it has changed.
-    :param source: the page, packed by :func:`prunus.index.found.packed`; b'': evidence from it is plain text.
-    """
-
-    id: str
-    tree: Tree | None = None
-    text: str = ""
-    title: str = ""
-    url: str = ""
-    digest: str = ""
-    language: str = ""
-    metadata: dict[str, str] = field(default_factory=dict)
-    source: bytes = b""
-
-
-@dataclass(frozen=True, slots=True)
-class BuildSettings:
-    """How an index is built.
-
-    :param chunk_tokens, chunk_cap: ``size`` and ``cap`` of :func:`prunus.index.chunk.chunk_text`.
-    :param structure: cut pages along their structure; False cuts their text only, as the paper does.
-    :param above_share: weight of the headings and leads above a leaf in the leaf's vector, 0 to 1.
-    :param summary_tokens: most tokens of a summary.
-    :param scope: one tree over the collection, or one tree over each document.
-    :param limits: limits of a node's children.
-    :raises BadInput: summaries under 8 tokens, a share outside 0 to 1, or an unknown scope.
-    """
-
-    chunk_tokens: int = SIZE
-    chunk_cap: int = 0
-    structure: bool = True
-    above_share: float = 0.3
-    summary_tokens: int = 100
-    scope: Scope = "collection"
-    limits: ClusterLimits = field(default_factory=ClusterLimits)
-
-    def __post_init__(self) -> None:
-        if self.summary_tokens < _LEAST or not 0 <= self.above_share <= 1 or self.scope not in get_args(Scope):
-            raise BadInput(
-                f"summaries of {self.summary_tokens} tokens, a share of {self.above_share:g} for headings, a tree over "
-                f"each {self.scope}: give {_LEAST} tokens or more, 0 to 1, and collection or document",
-                subject="settings",
-            )
-
-
-PAPER: Final = BuildSettings(structure=False, above_share=0.0)
-"""The paper's settings: chunks of 100 tokens of plain text, embedded without headings."""
 
 
 class Builder:
@@ -99,6 +41,9 @@ class Builder:
     :param embedder: embeds leaves and summaries.
     :param tokenizer: counts the tokens of chunks and summaries.
     """
+
+    spread: Spread
+    """Clusters the shards of a large layer, by default in this process. The tree does not depend on it."""
 
     def __init__(
         self,
@@ -111,7 +56,9 @@ class Builder:
     ) -> None:
         self.store, self.embedder, self.tokenizer = store, embedder, tokenizer
         self.clusterer, self.summarizer = clusterer, summarizer
+        self.spread = here
         self.settings = settings or BuildSettings()
+        self.cutter = Cutter(embedder, tokenizer, self.settings, store.dimension)
 
     # --- leaves ------------------------------------------------------------------------------
 
@@ -120,64 +67,19 @@ class Builder:
 
         :param done: called with the id of each document as soon as it is durable.
         """
-        total = 0
-        for batch in self._batches(sources):
-            chunks = [leaf for _, leaves in batch for leaf in leaves]
-            vectors = self._embed_leaves(chunks)
-            documents, start = [], 0
-            for document, leaves in batch:
-                documents.append((document, leaves, vectors[start : start + len(leaves)]))
-                start += len(leaves)
+        return sum(self.put(self.cutter.cut_each(part), done) for part in parts_of(sources))
+
+    def put(self, documents: Sequence[CutDocument], done: Callable[[str], None] = lambda id: None) -> int:
+        """Add or replace documents that are cut and embedded, all of them or none; return the number of their chunks.
+
+        :param documents: from a :class:`Cutter` with the embedder and the settings of this index, in any process.
+        :param done: called with the id of each document when all are durable.
+        """
+        if documents:
             self.store.add_many(documents)
-            total += len(chunks)
-            for document, _ in batch:
-                done(document.id)
-        return total
-
-    def _batches(self, sources: Iterable[DocumentSource]) -> Iterator[list[tuple[IndexedDocument, list[Leaf]]]]:
-        batch: list[tuple[IndexedDocument, list[Leaf]]] = []
-        size = 0
-        for source in sources:
-            document, chunks = self._cut(source)
-            leaves = [Leaf(chunk.start, chunk.end, chunk.text, chunk.tokens, chunk.above) for chunk in chunks]
-            batch.append((document, leaves))
-            size += len(leaves) + 1
-            if size >= _BATCH_LEAVES:
-                yield batch
-                batch, size = [], 0
-        if batch:
-            yield batch
-
-    def _cut(self, source: DocumentSource) -> tuple[IndexedDocument, list[Chunk]]:
-        settings, tree = self.settings, source.tree
-        text = tree.canonical if tree else source.text
-        size = (settings.chunk_tokens, settings.chunk_cap)
-        if tree and settings.structure:
-            chunks = chunk_tree(tree, self.tokenizer, *size)
-        else:
-            chunks = chunk_text(text, self.tokenizer, *size)
-        language = source.language or (tree.lang if tree else "") or guess_language(text)
-        title, url = source.title or (tree.title if tree else ""), source.url or (tree.url if tree else "")
-        return IndexedDocument(
-            source.id, text, title, url, source.digest, language, source.metadata, source.source
-        ), chunks
-
-    def _embed_leaves(self, leaves: Sequence[Leaf]) -> Vectors:
-        """Embed leaves with the headings and leads above them; equal headings are embedded once."""
-        if not leaves:
-            return np.zeros((0, self.store.dimension), np.float32)
-        vectors: Any = self.embedder.embed([leaf.text for leaf in leaves], "document")
-        above = [" ".join(leaf.above) for leaf in leaves]
-        share = self.settings.above_share
-        if share and any(above):
-            places: dict[str, int] = {}
-            for line in above:
-                if line:
-                    places.setdefault(line, len(places))
-            lead = self.embedder.embed(list(places), "document")
-            rows = np.asarray([places.get(line, -1) for line in above])
-            vectors = np.where((rows >= 0)[:, None], (1 - share) * vectors + share * lead[np.maximum(rows, 0)], vectors)
-        return _unit(vectors)
+        for document, _, _ in documents:
+            done(document.id)
+        return sum(len(leaves) for _, leaves, _ in documents)
 
     # --- the tree ----------------------------------------------------------------------------
 
@@ -194,9 +96,7 @@ class Builder:
             await self._add_layers(_Layer.of_leaves(view, part), grown)
         summary_vectors = [vector for vector in grown.embeddings if vector is not None]
         embeddings = np.stack(summary_vectors) if summary_vectors else np.zeros((0, self.store.dimension), np.float32)
-        self.store.replace_tree(
-            grown.parents, _unit(np.asarray(grown.sums, np.float32).reshape(-1, embeddings.shape[1])), embeddings
-        )
+        self.store.replace_tree(grown.parents, grown.routing(), embeddings)
         if summaries and not self.clusterer.needs_summaries:
             await self.summarize()
 
@@ -214,7 +114,7 @@ class Builder:
         last = self.clusterer.last_layer
         height = 0
         while len(layer) > last:
-            groups = self.clusterer.layer(layer.items(), self.settings.limits)
+            groups = self._groups(layer)
             if len(groups) >= len(layer):  # no progress: another layer would never end
                 return
             height += 1
@@ -226,6 +126,15 @@ class Builder:
                     [[below[place] for place in group.tolist()] for group in groups]
                 )
             layer = layer.above(groups, height, grown, texts, embeddings, self._sizes(texts))
+
+    def _groups(self, layer: _Layer) -> list[Ints]:
+        """Group the nodes of a layer; a large one by shards, which workers may do, so that memory is bounded."""
+        clusterer, limits, size = self.clusterer, self.settings.limits, self.settings.shard_nodes
+        if len(layer) <= _MANY * size or not getattr(clusterer, "by_shards", False):
+            return clusterer.layer(layer.items(), limits)
+        places = list(shards(layer.sums, size, limits.seed))
+        found = self.spread(partial(_Grouping, clusterer, limits), map(layer.items, places))
+        return [shard[group] for shard, groups in zip(places, found, strict=True) for group in groups]
 
     def _sizes(self, texts: Sequence[str]) -> list[int]:
         """Return the tokens of each summary; without summaries, the planned size alone."""
@@ -239,7 +148,7 @@ class Builder:
         """Return the summary of each group, and its embedding."""
         summaries = await self.summarizer.summarize(batch, self.settings.summary_tokens)
         texts = [summary.text for summary in summaries]
-        return texts, list(_unit(self.embedder.embed(texts, "document")))
+        return texts, list(unit(self.embedder.embed(texts, "document")))
 
     async def update(self, summaries: bool = True) -> None:
         """Insert the leaves of added documents into the tree, and repair the tree where documents were removed.
@@ -298,8 +207,22 @@ class _Grown:
     def __init__(self, dimension: int) -> None:
         self.dimension = dimension
         self.parents: list[Parent] = []
-        self.sums: list[NDArray[np.float32]] = []
+        self.sums: list[NDArray[np.float32]] = []  # of each layer, float32 [parents, dimension]
         self.embeddings: list[Any] = []
+
+    def routing(self) -> Vectors:
+        """Return the means of the leaves of all parents, as directions."""
+        return np.concatenate([np.zeros((0, self.dimension), np.float32), *map(unit, self.sums)])
+
+
+class _Grouping:
+    """Groups one shard after the other, in this process or in a worker."""
+
+    def __init__(self, clusterer: Clusterer, limits: ClusterLimits) -> None:
+        self._clusterer, self._limits = clusterer, limits
+
+    def __call__(self, items: ClusterItems) -> list[Ints]:
+        return self._clusterer.layer(items, self._limits)
 
 
 @dataclass(slots=True)
@@ -307,12 +230,12 @@ class _Layer:
     """The top layer of an unfinished tree: the nodes that get parents next.
 
     :param refs: numbers of the nodes, as in ``Parent.children``.
-    :param sums: the sum of the vectors of each node's leaves, float32 [nodes, dimension].
+    :param sums: the sum of the vectors of each node's leaves, float32 [nodes, dimension]; leaves stay in their matrix.
     :param embeddings: of the summaries; empty where the clusterer groups nodes by the means of their leaves.
     """
 
     refs: list[int]
-    sums: NDArray[np.float32]
+    sums: Rows
     tokens: Ints
     documents: list[str]
     texts: list[str]
@@ -320,16 +243,21 @@ class _Layer:
 
     @classmethod
     def of_leaves(cls, view: View, part: Ints) -> _Layer:
-        sums: Any = view.matrix[view.row[part]] if len(part) else np.zeros((0, 1), np.float32)
+        sums = Rows(view.matrix, view.row[part]) if len(part) else Rows(np.zeros((0, 1), np.float32))
         documents = [view.names[number] for number in view.document[part].tolist()]
-        return cls(view.ids[part].tolist(), np.asarray(sums), view.tokens[part], documents, [], [])
+        return cls(view.ids[part].tolist(), sums, view.tokens[part], documents, [], [])
 
     def __len__(self) -> int:
         return len(self.refs)
 
-    def items(self) -> ClusterItems:
-        vectors = np.asarray(self.embeddings, np.float32) if self.embeddings else _unit(self.sums)
-        return ClusterItems(vectors, self.tokens, self.documents, np.arange(len(self)))
+    def items(self, places: Ints | None = None) -> ClusterItems:
+        """Return the nodes at these places as a clusterer gets them; by default all."""
+        if places is None:
+            places = np.arange(len(self))
+        embedded = bool(self.embeddings)
+        vectors = np.asarray(self.embeddings, np.float32)[places] if embedded else self.sums.directions(places)
+        documents = [self.documents[place] for place in places.tolist()]
+        return ClusterItems(vectors, self.tokens[places], documents, places)
 
     def above(
         self,
@@ -341,30 +269,26 @@ class _Layer:
         tokens: list[int],
     ) -> _Layer:
         """Return the layer of the groups' parents; without summaries, the node of a lone group moves up unchanged."""
-        refs, sums, sizes, documents = [], [], [], []
+        refs, sizes, documents, made = [], [], [], []
+        sums = np.empty((len(groups), self.sums.dimension), np.float32)
         for place, group in enumerate(groups):
+            sums[place] = self.sums[group].sum(axis=0)
             if len(group) == 1 and not texts:
                 (only,) = group.tolist()
                 refs.append(self.refs[only])
-                sums.append(self.sums[only])
                 sizes.append(int(self.tokens[only]))
                 documents.append(self.documents[only])
                 continue
+            made.append(place)
             owners = {self.documents[member] for member in group.tolist()}
             document = owners.pop() if len(owners) == 1 else ""
             children = tuple(self.refs[member] for member in group.tolist())
             size = tokens[place] if texts else tokens[0]
             text = texts[place] if texts else ""
             grown.parents.append(Parent(children, height, document, text, size if text else 0))
-            grown.sums.append(self.sums[group].sum(axis=0))
             grown.embeddings.append(embeddings[place] if text else None)
             refs.append(-len(grown.parents))
-            sums.append(grown.sums[-1])
             sizes.append(size)
             documents.append(document)
-        return _Layer(refs, np.stack(sums), np.asarray(sizes), documents, texts, embeddings)
-
-
-def _unit(vectors: Any) -> Vectors:
-    found = np.asarray(vectors, np.float32)
-    return np.asarray(found / np.maximum(np.linalg.norm(found, axis=-1, keepdims=True), 1e-12), np.float32)
+        grown.sums.append(sums[made])
+        return _Layer(refs, Rows(sums), np.asarray(sizes), documents, texts, embeddings)

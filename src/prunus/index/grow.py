@@ -6,12 +6,14 @@ Only the nodes above an added or removed leaf lose their summaries; the rest of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from heapq import heappop, heappush
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.ports import ClusterLimits
+from .all_nodes import AllNodes
 from .cluster._linkage import chain, halves
 from .nodes import Growth, Parent, View
 
@@ -19,8 +21,14 @@ _WIDE: Final = 16
 """Nodes of each layer that are searched for the parent of a new leaf (beam width)."""
 
 
+_NEAR: Final = 1e-5
+"""Two means nearer than this in every number are the same; sums of many numbers differ by rounding."""
+
+
 class Growing:
-    """A tree in memory into which leaves are inserted. Its nodes are numbers; new nodes are -1, -2, …
+    """A tree into which leaves are inserted. Its nodes are numbers; new nodes are -1, -2, …
+
+    What is known of all nodes is in arrays; only nodes that are looked at become lists.
 
     :param view, edges: one state of the index.
     :param limits: limits of a node's children.
@@ -31,39 +39,85 @@ class Growing:
         self, view: View, edges: Mapping[int, Sequence[int]], limits: ClusterLimits, summary_tokens: int
     ) -> None:
         self._view, self._limits = view, limits
-        self._place = {int(id): place for place, id in enumerate(view.ids.tolist())}
-        self._children = {node: list(children) for node, children in edges.items()}
-        self._before = {node: list(children) for node, children in edges.items()}
-        self._above = {child: node for node, children in edges.items() for child in children}
+        self._all = AllNodes(view, edges)
         self._planned = summary_tokens
         self._made = 0
         self._dirty: set[int] = set()
         self._gone: set[int] = set()
+        self._children: dict[int, list[int]] = {}  # of nodes that were looked at, and of new ones
+        self._before: dict[int, list[int]] = {}
+        self._above: dict[int, int | None] = {}  # of nodes that were moved
+        self._layers: dict[int, int] = {}  # of new nodes
         self._sums: dict[int, NDArray[np.float32]] = {}
-        self._layers = {node: int(view.layer[self._place[node]]) for node in edges}
-        for node in sorted(edges, key=self._layers.__getitem__):
-            self._sums[node] = self._summed(node)
+        self._roots = set(self._all.roots())
+        self._alone = set(self._all.orphans())  # leaves without a parent
+        self._unshrunk: list[tuple[int, int]] = []
 
     def grow(self) -> Growth:
         """Insert every leaf without a parent, and return the change."""
-        for node in self._view.ids[self._view.leaves :].tolist():
-            self._mark_unsummarised(node)
+        for node in self._all.stale(_NEAR):
+            self._mark(node)
         self._shrink()
-        for leaf in self._view.ids[: self._view.leaves].tolist():
-            if leaf not in self._above:
-                self._insert(leaf)
+        for leaf in sorted(self._alone, key=self._all.place):
+            self._insert(leaf)
         return self._change()
+
+    # --- the tree as it is now ---------------------------------------------------------------
+
+    def _inner(self, node: int) -> bool:
+        """Tell whether a node is a parent."""
+        return node in self._children or (node not in self._gone and self._all.inner(node))
+
+    def _below(self, node: int) -> list[int]:
+        """Return the children of a node, as a list that may be changed."""
+        if node not in self._children:
+            self._children[node] = self._all.children(node)
+            self._before[node] = list(self._children[node])
+        return self._children[node]
+
+    def _parent(self, node: int) -> int | None:
+        return self._above[node] if node in self._above else self._all.parent(node)
+
+    def _layer(self, node: int) -> int:
+        return self._layers[node] if node < 0 else self._all.layer(node)
+
+    def _sum(self, node: int) -> NDArray[np.float32]:
+        """Return the sum of the vectors of the leaves below a parent."""
+        if node not in self._sums:
+            self._sums[node] = self._all.sum(node)
+        return self._sums[node]
+
+    def _mark(self, node: int) -> None:
+        """Note that a node has other leaves than before."""
+        self._dirty.add(node)
+        heappush(self._unshrunk, (self._layer(node), node))
+
+    def _place_below(self, node: int, above: int | None) -> None:
+        """Note the parent of a node."""
+        self._above[node] = above
+        if above is None and self._inner(node):
+            self._roots.add(node)
+        else:
+            self._roots.discard(node)
+
+    def _drop(self, node: int) -> None:
+        """Delete a parent."""
+        self._children.pop(node, None)
+        self._roots.discard(node)
+        self._gone.add(node)
+
+    # --- changes -----------------------------------------------------------------------------
 
     def _insert(self, leaf: int) -> None:
         """Add a leaf to the nearest parent of leaves, which a beam search from the root finds."""
         vector = self._vector(leaf)
         beam, ends = [self._root()], list[int]()
         while beam:
-            below = {node: [child for child in self._children[node] if child in self._children] for node in beam}
+            below = {node: [child for child in self._below(node) if self._inner(child)] for node in beam}
             ends += [node for node, inner in below.items() if not inner]
             beam = self._nearest(vector, [child for inner in below.values() for child in inner])[:_WIDE]
         (node, *_) = self._nearest(vector, ends)
-        self._children[node].append(leaf)
+        self._below(node).append(leaf)
         self._above[leaf] = node
         self._add_up(node, vector)
         self._split(node)
@@ -72,24 +126,23 @@ class Growing:
         """Return nodes sorted by the cosine of a vector and the mean of their leaves, best first."""
         if len(nodes) < 2:
             return nodes
-        means = np.stack([self._sums[node] for node in nodes])
-        means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
+        means = np.stack([self._direction(node) for node in nodes])
         return [nodes[place] for place in np.argsort(-(means @ vector), kind="stable").tolist()]
 
     def _split(self, node: int) -> None:
         """Split a node that is over the limits in two, and then its ancestors as far as they are over the limits."""
-        while not self._fits(self._children[node]):
-            kept, moved = self._split_children(self._children[node])
-            sibling = self._new(self._layers[node], moved)
+        while not self._fits(self._below(node)):
+            kept, moved = self._split_children(self._below(node))
+            sibling = self._new(self._layer(node), moved)
             self._children[node] = kept
             self._sums[node] = self._summed(node)
             self._dirty.add(node)
-            above = self._above.get(node)
+            above = self._parent(node)
             if above is None:
-                self._new(self._layers[node] + 1, [node, sibling])
+                self._new(self._layer(node) + 1, [node, sibling])
                 return
-            self._children[above].append(sibling)
-            self._above[sibling] = above
+            self._below(above).append(sibling)
+            self._place_below(sibling, above)
             self._dirty.add(above)
             node = above
 
@@ -113,57 +166,54 @@ class Growing:
 
     def _shrink(self) -> None:
         """Remove nodes that have one child after removals: a lone leaf is inserted again, a lone node moves up."""
-        for node in sorted(self._children, key=lambda node: (self._layers[node], node)):
-            children = self._children.get(node, [])
-            if len(children) != 1 or node not in self._dirty:
+        while self._unshrunk:
+            _, node = heappop(self._unshrunk)
+            if node in self._gone or len(self._below(node)) != 1:
                 continue
-            (only,) = children
-            above = self._above.pop(node, None)
-            if above is None and only not in self._children:
+            (only,) = self._below(node)
+            above = self._parent(node)
+            if above is None and not self._inner(only):
                 continue  # the root of the last leaf
-            del self._children[node]
-            self._gone.add(node)
-            del self._above[only]
-            if above is not None:
-                self._children[above].remove(node)
-                if only in self._children:
-                    self._children[above].append(only)
-                    self._above[only] = above
-                else:
-                    self._add_up(above, np.asarray(-self._vector(only), np.float32))
-                self._drop_if_empty(above)
+            self._drop(node)
+            self._place_below(only, None)
+            if above is None:
+                continue
+            self._below(above).remove(node)
+            if self._inner(only):
+                self._below(above).append(only)
+                self._place_below(only, above)
+            else:
+                self._alone.add(only)
+                self._add_up(above, np.asarray(-self._vector(only), np.float32))
+            self._drop_if_empty(above)
 
     def _drop_if_empty(self, node: int) -> None:
-        while node in self._children and not self._children[node]:
-            del self._children[node]
-            self._gone.add(node)
-            above = self._above.pop(node, None)
+        while not self._below(node):
+            above = self._parent(node)
+            self._drop(node)
             if above is None:
                 return
-            self._children[above].remove(node)
+            self._below(above).remove(node)
             node = above
-
-    def _mark_unsummarised(self, node: int) -> None:
-        """Mark a node without a summary as dirty: its leaves may have changed."""
-        if self._view.row[self._place[node]] < 0:
-            self._dirty.add(node)
 
     def _root(self) -> int:
         """Return the root; a root is made where the tree has several roots or none."""
-        roots = [node for node in self._children if node not in self._above]
+        roots = sorted(self._roots, key=lambda node: (node < 0, abs(node)))
         if len(roots) == 1:
             return roots[0]
-        layer = 1 + max((self._layers[node] for node in roots), default=0)
+        layer = 1 + max((self._layer(node) for node in roots), default=0)
         made = self._new(layer, roots)
         self._split(made)
-        return self._root() if made in self._above else made
+        return self._root() if made not in self._roots else made
 
     def _new(self, layer: int, children: list[int]) -> int:
         self._made += 1
         node = -self._made
         self._layers[node] = layer
         self._children[node] = list(children)
-        self._above |= dict.fromkeys(children, node)
+        self._place_below(node, None)
+        for child in children:
+            self._place_below(child, node)
         self._sums[node] = self._summed(node)
         return node
 
@@ -171,30 +221,30 @@ class Growing:
         """Add a leaf's vector to the sums of a node and its ancestors, and mark them as dirty."""
         above: int | None = node
         while above is not None:
-            self._sums[above] = self._sums[above] + vector
-            self._dirty.add(above)
-            above = self._above.get(above)
+            self._sums[above] = self._sum(above) + vector
+            self._mark(above)
+            above = self._parent(above)
 
     def _fits(self, children: list[int]) -> bool:
         tokens = sum(
-            self._planned if child in self._children else int(self._view.tokens[self._place[child]])
+            self._planned if self._inner(child) else int(self._view.tokens[self._all.place(child)])
             for child in children
         )
         full = len(children) > 1 + 3 * self._limits.fan_out // 2  # half as much again: halves come near fan_out
         return not full and self._limits.fits(len(children), tokens)
 
     def _summed(self, node: int) -> NDArray[np.float32]:
-        parts = [
-            self._sums[child] if child in self._children else self._vector(child) for child in self._children[node]
-        ]
+        parts = [self._sum(child) if self._inner(child) else self._vector(child) for child in self._below(node)]
         dimension = self._view.matrix.shape[1]
         return np.asarray(np.sum(parts, axis=0) if parts else np.zeros(dimension), np.float32)
 
     def _vector(self, leaf: int) -> NDArray[np.float32]:
-        return np.asarray(self._view.matrix[self._view.row[self._place[leaf]]], np.float32)
+        return np.asarray(self._view.matrix[self._view.row[self._all.place(leaf)]], np.float32)
 
     def _direction(self, node: int) -> NDArray[np.float32]:
-        vector: Any = self._sums[node] if node in self._children else self._vector(node)
+        if self._inner(node) and node >= 0 and node not in self._sums and node not in self._dirty:
+            return self._all.mean(node)
+        vector: Any = self._sum(node) if self._inner(node) else self._vector(node)
         return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-12), np.float32)
 
     def _documents_below(self, node: int) -> set[int]:
@@ -202,10 +252,10 @@ class Growing:
         todo = [node]
         while todo and len(found) < 2:
             member = todo.pop()
-            if member in self._children:
-                todo += self._children[member]
+            if self._inner(member):
+                todo += self._below(member)
             else:
-                found.add(int(self._view.document[self._place[member]]))
+                found.add(int(self._view.document[self._all.place(member)]))
         return found
 
     def _owner(self, node: int) -> str:
@@ -214,7 +264,7 @@ class Growing:
 
     def _change(self) -> Growth:
         new = [-number for number in range(1, self._made + 1)]
-        dirty = sorted(node for node in self._dirty if node >= 0 and node in self._children)
+        dirty = sorted(node for node in self._dirty if node >= 0 and self._inner(node))
         changed = {node: children for node, children in self._children.items() if children != self._before.get(node)}
         dimension = self._view.matrix.shape[1]
         means = [self._direction(node) for node in [*new, *dirty]]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,6 +25,9 @@ from ..drawn import tree
 from ..given import STDIN, pages_given
 from ..indexes import retrieval_from, retrieval_options
 from ..output import DoneInPart, Interrupted, counted, emit, emit_json, progress, say, settle
+
+if TYPE_CHECKING:
+    from ...index.spread import Spread
 
 
 @click.group("index")
@@ -63,10 +66,26 @@ def _engines(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+def _workers(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of the processes that cut documents and cluster a large tree."""
+    function = click.option(
+        "--on", default="", metavar="PLACE", help="Where to work: ray, or ray:ADDRESS; by default here."
+    )(function)
+    return click.option(
+        "--workers",
+        type=click.IntRange(1, 256),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="Processes that cut documents and cluster a large tree.",
+    )(function)
+
+
 @command.command("add")
 @click.argument("index", metavar="INDEX")
 @click.argument("pages", nargs=-1, required=True, type=PAGE, metavar="PAGE...")
 @_engines
+@_workers
 @click.option("--no-summaries", is_flag=True, help="Write no summaries now; prunus index summarize writes them.")
 @click.option("--events", is_flag=True, help="Write a JSON line for each document, as soon as it is stored.")
 @origin
@@ -86,9 +105,11 @@ def add(index: str, pages: tuple[str, ...], **flags: Any) -> None:
       prunus index add papers papers/ --preset raptor
       curl -s https://example.org/tides | prunus index add handbook - --url https://example.org/tides
     """
-    opened = _opened(index, flags, create=True)
-    files = _documents(pages, opened.settings, flags["url"], flags["kind"])
-    _add_documents(opened, len(files), flags, lambda done: opened.add(files, done=done, strict=False))
+    with _at(flags["on"], flags["workers"]) as spread:
+        opened = _opened(index, flags, create=True)
+        opened.spread = spread
+        files = _documents(pages, opened.settings, flags["url"], flags["kind"])
+        _add_documents(opened, len(files), flags, lambda done: opened.add(files, done=done, strict=False))
 
 
 def _documents(pages: tuple[str, ...], settings: Settings, url: str, kind: str) -> dict[str, Source]:
@@ -110,6 +131,7 @@ def _documents(pages: tuple[str, ...], settings: Settings, url: str, kind: str) 
 @click.argument("index", metavar="INDEX")
 @click.argument("folder", type=PAGE, metavar="FOLDER")
 @_engines
+@_workers
 @click.option("--no-summaries", is_flag=True, help="Write no summaries now; prunus index summarize writes them.")
 @click.option("--events", is_flag=True, help="Write a JSON line for each document, as soon as it is stored.")
 @common
@@ -122,8 +144,10 @@ def sync(index: str, folder: str, **flags: Any) -> None:
     Examples:
       prunus index sync handbook examples/site
     """
-    opened = _opened(index, flags, create=True)
-    _add_documents(opened, 0, flags, lambda done: opened.sync(folder, done))
+    with _at(flags["on"], flags["workers"]) as spread:
+        opened = _opened(index, flags, create=True)
+        opened.spread = spread
+        _add_documents(opened, 0, flags, lambda done: opened.sync(folder, done))
 
 
 @command.command("remove")
@@ -248,6 +272,28 @@ def retrieve(index: str, question: str, **flags: Any) -> None:
         emit(found.output)
     if not flags["quiet"]:
         say(f"{found.tokens:,} of {found.budget:,} tokens, {counted(len(found.kept), 'part')}")
+
+
+@contextmanager
+def _at(on: str, workers: int) -> Iterator[Spread | None]:
+    """Give the workers of a command line: None for this process, processes of this machine, or Ray.
+
+    :raises BadInput: there is no such place to work on.
+    """
+    name, _, address = on.partition(":")
+    if name not in ("", "ray"):
+        raise BadInput(f"--on {on}: an index is built on this machine, or on ray or ray:ADDRESS", subject="--on")
+    if name:
+        from ...batch.spread_ray import OnRay  # here: only this needs Ray
+
+        with OnRay(address, workers if not address else 0) as spread:
+            yield spread
+    elif workers > 1:
+        from ...index.spread import Processes
+
+        yield Processes(workers)
+    else:
+        yield None
 
 
 def _opened(index: str, flags: Mapping[str, Any], create: bool = False, options: Options | None = None) -> Index:

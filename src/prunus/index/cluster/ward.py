@@ -26,6 +26,7 @@ class Engine:
     name = "ward"
     needs_summaries = False
     last_layer = 1
+    by_shards = True
 
     def __init__(self, whole: int = 2000, neighbours: int = 15, part: int = 8000) -> None:
         self.whole, self.neighbours, self.part = whole, neighbours, part

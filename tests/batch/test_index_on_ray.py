@@ -1,0 +1,65 @@
+"""An index that is built on Ray is the index that one process builds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.extras import need
+from tests.index.library import SUBJECTS, builder, page
+
+from prunus import Index
+from prunus.core.errors import BadInput
+from prunus.index.build import BuildSettings, DocumentSource
+from prunus.index.store.file.engine import Engine as Store
+
+pytestmark = pytest.mark.slow
+
+
+def failing() -> Callable[[int], int]:
+    def fail(number: int) -> int:
+        if number == 3:
+            raise BadInput("the third is wrong", subject="3")
+        return number
+
+    return fail
+
+
+def test_ray_builds_the_index_of_one_process(tmp_path: Path) -> None:
+    need("ray")
+    from prunus.batch.spread_ray import OnRay
+
+    for number in range(40):
+        name = list(SUBJECTS)[number % len(SUBJECTS)]
+        (tmp_path / f"{number}.html").write_text(page(name).replace("note", f"note {number}"))
+    (tmp_path / "bad.html").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
+    with OnRay(workers=2) as spread:
+        plain, shared = Index.open(tmp_path / "plain"), Index.open(tmp_path / "shared")
+        shared.spread = spread
+        told = [index.add(sorted(tmp_path.glob("*.html")), strict=False) for index in (plain, shared)]
+        assert told[0] == told[1] and len(told[0].failures) == 1
+        assert same(plain.store, shared.store)
+
+        trees = []
+        for name in ("here", "there"):
+            made = builder(tmp_path / name, BuildSettings(chunk_tokens=40, shard_nodes=100))
+            made.add(
+                DocumentSource(f"{number}", text=page("bees", 6).replace("note", f"{number}")) for number in range(120)
+            )
+            if name == "there":
+                made.spread = spread
+            asyncio.run(made.build(summaries=False))
+            trees.append(made.store)
+        assert trees[0].view().leaves > 4 * 100 and same(*trees)
+
+        with pytest.raises(BadInput, match="the third is wrong"):
+            list(spread(failing, range(9)))
+
+
+def same(one: Store, other: Store) -> bool:
+    views = one.view(), other.view()
+    equal = np.array_equal(views[0].matrix, views[1].matrix) and [*views[0].names] == [*views[1].names]
+    return equal and one.edges() == other.edges()
