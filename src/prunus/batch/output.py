@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from ..core.errors import BadInput, Failures, OutsideFailed
 from .jobs import as_bytes
@@ -81,6 +81,14 @@ class Counts:
         kinds = Counter(record["kind"] for record in records if record["status"] == "failed")
         fates = Counter(record["status"] for record in records)
         return cls(1, fates["done"], fates["nothing found"], kinds, Counter(part.skipped))
+
+
+class Writes(Protocol):
+    """Where the records of a batch go."""
+
+    def write(self, part: Part, records: Sequence[Mapping[str, Any]]) -> Counts:
+        """Write the records of a part, whole or not at all."""
+        ...
 
 
 @dataclass(slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +11,7 @@ from typing import Any, Final
 from ..core.errors import BadInput, Failures
 from ..core.settings import Settings
 from .crew import Crew
-from .output import Counts, Output
+from .output import Counts, Output, Writes
 from .read import ROWS, Cutter, check_packages, fetched, parquet_packages, rows_in_parquet
 from .rows import Mark, Part, Source
 from .sources import sources_of
@@ -34,6 +34,7 @@ class Batch:
     :param inputs: paths of folders, documents, archives, rows and lists of addresses.
     :param rows: pages of a part at most.
     :param seconds: time for a page; after it the page hangs.
+    :param skim: takes the pages out of a part that need no work.
     """
 
     inputs: Sequence[str]
@@ -45,6 +46,7 @@ class Batch:
     sources: dict[int, Source] = field(default_factory=dict)
     ends: dict[int, dict[int, Mark | None]] = field(default_factory=dict)
     failures: Failures = field(default_factory=Failures)
+    skim: Callable[[Part], Part] | None = None
 
     def find(self) -> None:
         """Find the sources, and check what the whole run needs.
@@ -57,7 +59,11 @@ class Batch:
         if not found:
             raise self.failures.first or BadInput("no input was given", subject="inputs")
         own = {"jsonl", "parquet"}  # whose rows may have a question
-        if self.task.do != "clean" and not self.task.question.strip() and not {source.kind for source in found} <= own:
+        if (
+            self.task.do in ("prune", "ask")
+            and not self.task.question.strip()
+            and not {source.kind for source in found} <= own
+        ):
             raise BadInput(f"{self.task.do} needs a question; give -q", subject="question")
         check_packages(found)
         self.sources = dict(enumerate(found))
@@ -75,7 +81,7 @@ class Batch:
         self.ends, counts = output.finished(retry_failed)
         return counts
 
-    def run(self, output: Output) -> Iterator[Counts]:
+    def run(self, output: Writes) -> Iterator[Counts]:
         """Do the parts that are not done in processes of this machine; yield what came of each.
 
         :raises OutsideFailed: the output cannot be written, or no process can work.
@@ -93,8 +99,9 @@ class Batch:
         for number in self.sources if numbers is None else numbers:
             source = self.sources[number]
             try:
-                for part in cutter.parts(number, source, self.ends.get(number, {})):
-                    yield fetched(part, self.settings)
+                for cut in cutter.parts(number, source, self.ends.get(number, {})):
+                    part = fetched(cut, self.settings)
+                    yield self.skim(part) if self.skim is not None else part
             except BadInput as error:
                 self.failures.note(error, source.name)
 

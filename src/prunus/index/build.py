@@ -92,6 +92,54 @@ PAPER: Final = BuildSettings(structure=False, above_share=0.0)
 """The paper's settings: chunks of 100 tokens of plain text, embedded without headings."""
 
 
+class Cutter:
+    """Cuts documents into leaves with their vectors; it needs no store, so other processes can do it.
+
+    :param embedder: embeds leaves.
+    :param tokenizer: counts the tokens of chunks.
+    :param dimension: of the vectors.
+    """
+
+    def __init__(self, embedder: Embedder, tokenizer: TokenCounter, settings: BuildSettings, dimension: int) -> None:
+        self.embedder, self.tokenizer, self.settings, self.dimension = embedder, tokenizer, settings, dimension
+
+    def cut(self, source: DocumentSource) -> tuple[IndexedDocument, list[Leaf]]:
+        """Return a document to store, and its leaves."""
+        document, chunks = self._cut(source)
+        return document, [Leaf(chunk.start, chunk.end, chunk.text, chunk.tokens, chunk.above) for chunk in chunks]
+
+    def _cut(self, source: DocumentSource) -> tuple[IndexedDocument, list[Chunk]]:
+        settings, tree = self.settings, source.tree
+        text = tree.canonical if tree else source.text
+        size = (settings.chunk_tokens, settings.chunk_cap)
+        if tree and settings.structure:
+            chunks = chunk_tree(tree, self.tokenizer, *size)
+        else:
+            chunks = chunk_text(text, self.tokenizer, *size)
+        language = source.language or (tree.lang if tree else "") or guess_language(text)
+        title, url = source.title or (tree.title if tree else ""), source.url or (tree.url if tree else "")
+        return IndexedDocument(
+            source.id, text, title, url, source.digest, language, source.metadata, source.source
+        ), chunks
+
+    def embed(self, leaves: Sequence[Leaf]) -> Vectors:
+        """Embed leaves with the headings and leads above them; equal headings are embedded once."""
+        if not leaves:
+            return np.zeros((0, self.dimension), np.float32)
+        vectors: Any = self.embedder.embed([leaf.text for leaf in leaves], "document")
+        above = [" ".join(leaf.above) for leaf in leaves]
+        share = self.settings.above_share
+        if share and any(above):
+            places: dict[str, int] = {}
+            for line in above:
+                if line:
+                    places.setdefault(line, len(places))
+            lead = self.embedder.embed(list(places), "document")
+            rows = np.asarray([places.get(line, -1) for line in above])
+            vectors = np.where((rows >= 0)[:, None], (1 - share) * vectors + share * lead[np.maximum(rows, 0)], vectors)
+        return _unit(vectors)
+
+
 class Builder:
     """Adds documents, builds the tree above them and writes its summaries.
 
@@ -112,6 +160,7 @@ class Builder:
         self.store, self.embedder, self.tokenizer = store, embedder, tokenizer
         self.clusterer, self.summarizer = clusterer, summarizer
         self.settings = settings or BuildSettings()
+        self.cutter = Cutter(embedder, tokenizer, self.settings, store.dimension)
 
     # --- leaves ------------------------------------------------------------------------------
 
@@ -123,7 +172,7 @@ class Builder:
         total = 0
         for batch in self._batches(sources):
             chunks = [leaf for _, leaves in batch for leaf in leaves]
-            vectors = self._embed_leaves(chunks)
+            vectors = self.cutter.embed(chunks)
             documents, start = [], 0
             for document, leaves in batch:
                 documents.append((document, leaves, vectors[start : start + len(leaves)]))
@@ -138,8 +187,7 @@ class Builder:
         batch: list[tuple[IndexedDocument, list[Leaf]]] = []
         size = 0
         for source in sources:
-            document, chunks = self._cut(source)
-            leaves = [Leaf(chunk.start, chunk.end, chunk.text, chunk.tokens, chunk.above) for chunk in chunks]
+            document, leaves = self.cutter.cut(source)
             batch.append((document, leaves))
             size += len(leaves) + 1
             if size >= _BATCH_LEAVES:
@@ -147,37 +195,6 @@ class Builder:
                 batch, size = [], 0
         if batch:
             yield batch
-
-    def _cut(self, source: DocumentSource) -> tuple[IndexedDocument, list[Chunk]]:
-        settings, tree = self.settings, source.tree
-        text = tree.canonical if tree else source.text
-        size = (settings.chunk_tokens, settings.chunk_cap)
-        if tree and settings.structure:
-            chunks = chunk_tree(tree, self.tokenizer, *size)
-        else:
-            chunks = chunk_text(text, self.tokenizer, *size)
-        language = source.language or (tree.lang if tree else "") or guess_language(text)
-        title, url = source.title or (tree.title if tree else ""), source.url or (tree.url if tree else "")
-        return IndexedDocument(
-            source.id, text, title, url, source.digest, language, source.metadata, source.source
-        ), chunks
-
-    def _embed_leaves(self, leaves: Sequence[Leaf]) -> Vectors:
-        """Embed leaves with the headings and leads above them; equal headings are embedded once."""
-        if not leaves:
-            return np.zeros((0, self.store.dimension), np.float32)
-        vectors: Any = self.embedder.embed([leaf.text for leaf in leaves], "document")
-        above = [" ".join(leaf.above) for leaf in leaves]
-        share = self.settings.above_share
-        if share and any(above):
-            places: dict[str, int] = {}
-            for line in above:
-                if line:
-                    places.setdefault(line, len(places))
-            lead = self.embedder.embed(list(places), "document")
-            rows = np.asarray([places.get(line, -1) for line in above])
-            vectors = np.where((rows >= 0)[:, None], (1 - share) * vectors + share * lead[np.maximum(rows, 0)], vectors)
-        return _unit(vectors)
 
     # --- the tree ----------------------------------------------------------------------------
 
