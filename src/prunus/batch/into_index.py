@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from ..api.index import Index
-from ..core.errors import BadInput, BadPage, Failures
+from ..core.errors import BadInput, BadPage, Failures, OutsideFailed
 from ..core.settings import Settings
 from ..pages.read import snapshot_of
 from ..pages.sources import as_page
@@ -43,8 +43,8 @@ class IndexOutput:
         self.chunks += self.index.add_prepared(documents)
         for record in records:
             if record["status"] == "failed" and len(self.failures) < _NOTED:
-                name = record["url"] or record["id"] or f"{part.name}, record {record['record']}"
-                self.failures.note(BadPage(record["error"], subject=name), name)
+                name = f"{part.name}, record {record['record']}"
+                self.failures.note(BadPage(f"{part.name}: {record['error']}", subject=name))
         return Counts.of(part, records)
 
     def finish(self) -> None:
@@ -94,6 +94,6 @@ class Skim:
         if not row.path:
             return snapshot_of(row.content or "")
         try:
-            return snapshot_of(as_page(page_at(row.path), self.settings.max_file_mb).content)
-        except BadInput:  # the worker says why
+            return snapshot_of(as_page(page_at(row.path, self.settings), self.settings.max_file_mb).content)
+        except (BadInput, OutsideFailed):  # the worker says why
             return ""

@@ -11,7 +11,6 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -94,7 +93,7 @@ class _Do:
     """An actor that does parts, and writes them where there is a folder for them."""
 
     def __init__(self, batch: Batch, folder: str, form: Any) -> None:
-        self.output = Output(Path(folder), batch.task, form) if folder else None
+        self.output = Output(folder, batch.task, form) if folder else None
         self.worker = Alone(batch.task, batch.settings, batch.seconds)
 
     def __call__(self, table: Any) -> Any:

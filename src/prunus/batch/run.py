@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from ..core.errors import BadInput, Failures
+from ..core.errors import BadInput, Failures, OutsideFailed
 from ..core.settings import Settings
 from .crew import Crew
 from .output import Counts, Output, Writes
+from .places import Remote, is_remote
 from .read import ROWS, Cutter, check_packages, fetched, parquet_packages, rows_in_parquet
 from .rows import Mark, Part, Source
 from .sources import sources_of
@@ -102,7 +103,10 @@ class Batch:
                 for cut in cutter.parts(number, source, self.ends.get(number, {})):
                     part = fetched(cut, self.settings)
                     yield self.skim(part) if self.skim is not None else part
-            except BadInput as error:
+            except (
+                BadInput,
+                OutsideFailed,
+            ) as error:  # also a store that ends in the middle: a later run goes on there
                 self.failures.note(error, source.name)
 
     def estimate(self) -> dict[str, Any]:
@@ -116,7 +120,7 @@ class Batch:
         for number, source in self.sources.items():
             try:
                 first = next(cutter.parts(number, source, {}))
-            except BadInput as error:
+            except (BadInput, OutsideFailed) as error:
                 self.failures.note(error, source.name)
                 continue
             pages = _pages_in(source, first)
@@ -148,15 +152,24 @@ class Batch:
                 tried += len(part.rows)
         return (time.perf_counter() - started) / max(1, tried), tried
 
-    def _keep_apart(self, folder: Path) -> None:
+    def _keep_apart(self, folder: Path | str) -> None:
         """Refuse an output within an input: the next run would read it.
 
         :raises BadInput: it is.
         """
-        real = folder.resolve()
         for given in self.inputs:
-            if real.is_relative_to(Path(given).resolve()):
+            if _is_within(str(folder), given):
                 raise BadInput(f"{folder}: this is within the input {given}; give another -o", subject="-o")
+
+
+def _is_within(folder: str, given: str) -> bool:
+    if is_remote(folder) or is_remote(given):
+        return (
+            is_remote(folder)
+            and is_remote(given)
+            and f"{Remote.of(folder).path}/".startswith(f"{Remote.of(given).path}/")
+        )
+    return Path(folder).resolve().is_relative_to(Path(given).resolve())
 
 
 def _pages_in(source: Source, first: Part) -> int | None:

@@ -12,7 +12,7 @@ from ..api.answers import stream
 from ..api.documents import absolute
 from ..api.pages import Pruner, check_format, read, read_each
 from ..api.prepare import Preparer, Preparing
-from ..core.errors import BadEngine, BadInput, NothingFound, OutsideFailed, PrunusError, one_line
+from ..core.errors import BadEngine, BadInput, BadPage, NothingFound, OutsideFailed, PrunusError, one_line
 from ..core.events import answer_of
 from ..core.options import Options
 from ..core.settings import Settings, load_settings
@@ -25,6 +25,7 @@ from ..pages.sources import Source, as_page
 from ..pages.write.kept import main_part
 from ..pages.write.style import CLEAN
 from ..pages.write.whole import write_tree
+from .places import Remote, is_remote
 from .rows import Row
 
 Do: TypeAlias = Literal["clean", "prune", "ask", "index"]
@@ -158,15 +159,27 @@ class Work:
 
     def _page(self, row: Row) -> Source:
         if row.path:
-            return page_at(row.path)
+            return page_at(row.path, self.settings)
         if row.fetch:
             return row.url
         return Page(row.content or "", row.url, media_type=row.media_type, charset=row.charset)
 
 
-def page_at(path: str) -> Source:
-    """Return the document at a path."""
-    return Path(path)
+def page_at(path: str, settings: Settings) -> Source:
+    """Return the document at a path or an address.
+
+    :raises BadPage: the file behind an address cannot be read, or is too large.
+    """
+    if not is_remote(path):
+        return Path(path)
+    most = settings.max_file_mb << 20
+    try:
+        content = Remote.of(path).read(most + 1)
+    except OSError as error:
+        raise BadPage(f"{path}: cannot be read ({error.strerror or error})", subject=path) from error
+    if len(content) > most:
+        raise BadPage(f"{path}: over the limit of {settings.max_file_mb} MiB", subject=path)
+    return Page(content, path)
 
 
 def document_id(row: Row) -> str:
@@ -174,7 +187,7 @@ def document_id(row: Row) -> str:
     if row.url:
         return row.url
     if row.path:
-        return absolute(Path(row.path))
+        return row.path if is_remote(row.path) else absolute(Path(row.path))
     return row.id or snapshot_of(row.content or "")
 
 

@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from pathlib import Path
 from typing import Any, Final
 
 from ..api.index import Index, preparing_new
@@ -45,9 +44,11 @@ def run_pages(inputs: Sequence[str], flags: Mapping[str, Any]) -> None:
     if flags["dry_run"]:
         _tell(batch, flags)
         return
-    output = Output(Path(flags["output"]), task, flags["to"])
+    output = Output(flags["output"], task, flags["to"])
     with closing(output):
         before = batch.begin(output, flags["retry_failed"])
+        if output.place.warning:
+            say(f"prunus: {output.place.warning}")
         if before.parts and not flags["quiet"]:
             say(f"{counted(before.parts, 'part')} ({counted(before.pages, 'page')}) done by earlier runs are skipped")
         started = time.perf_counter()
