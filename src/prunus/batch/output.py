@@ -20,8 +20,8 @@ from .jobs import as_bytes
 from .rows import Mark, Part, Source
 from .work import Task
 
-Form: TypeAlias = "Literal['jsonl', 'parquet']"
-FORMS: Final = ("jsonl", "parquet")
+Form: TypeAlias = "Literal['jsonl', 'parquet', 'lance']"
+FORMS: Final = ("jsonl", "parquet", "lance")
 _VERSION: Final = 1
 
 
@@ -93,7 +93,7 @@ class Output:
     """The output of one batch, open for writing; close it at the end.
 
     :param folder: a path or an address; it is made where it does not exist.
-    :param form: ``jsonl`` or ``parquet``.
+    :param form: ``jsonl``, ``parquet`` or ``lance``.
     """
 
     folder: Path | str
@@ -174,12 +174,15 @@ class Output:
         counts = Counts.of(part, records)
         name = f"{part.source:05}-{part.number:05}"
         located = [{"source": part.name, **record} for record in records]
+        more: dict[str, Any] = {}
         try:
-            if located:
+            if self.form == "lance":
+                more = {"fragments": self._fragments(located)}
+            elif located:
                 with self.place.whole(f"part-{name}.{self.form}") as path:
                     self._fill(path, located)
             end = None if part.end is None else [part.end.record, part.end.place]
-            note = {"source": part.source, "part": part.number, "end": end} | counts.as_note()
+            note = {"source": part.source, "part": part.number, "end": end} | counts.as_note() | more
             with self.place.whole(f"{OWN}/{name}.json") as path:
                 path.write_text(json.dumps(note), "utf-8")
         except OSError as error:
@@ -187,6 +190,24 @@ class Output:
                 f"{self.folder}: cannot be written ({error.strerror or error})", subject=str(self.folder)
             ) from error
         return counts
+
+    def finish(self) -> None:
+        """Make the parts that are done visible together, where the form needs it: a Lance dataset.
+
+        :raises OutsideFailed: it cannot be written.
+        """
+        if self.form == "lance":
+            from .arrow import schema_of
+            from .lance_form import commit
+
+            fragments = [fragment for _, note in self.notes() for fragment in note["fragments"]]
+            commit(self.folder, schema_of(self.task, located=True), fragments)
+
+    def _fragments(self, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        from .arrow import table_of
+        from .lance_form import write_fragments
+
+        return write_fragments(self.folder, table_of(records, self.task, located=True)) if records else []
 
     def _fill(self, path: Path, records: list[dict[str, Any]]) -> None:
         if self.form == "jsonl":

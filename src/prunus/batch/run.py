@@ -11,6 +11,7 @@ from typing import Any, Final
 from ..core.errors import BadInput, Failures, OutsideFailed
 from ..core.settings import Settings
 from .crew import Crew
+from .lance_form import check
 from .output import Counts, Output, Writes
 from .places import Remote, is_remote
 from .read import ROWS, Cutter, check_packages, fetched, parquet_packages, rows_in_parquet
@@ -75,8 +76,10 @@ class Batch:
         :raises BadInput: the output cannot be used for this batch.
         """
         identity = self.task.identity(self.settings) | {"rows": self.rows}
-        if output.form == "parquet":
+        if output.form != "jsonl":
             parquet_packages()
+        if output.form == "lance":
+            check(output.folder)
         self._keep_apart(output.folder)
         self.sources = output.open(identity, list(self.sources.values()), self.failures)
         self.ends, counts = output.finished(retry_failed)

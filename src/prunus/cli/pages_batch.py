@@ -54,7 +54,10 @@ def run_pages(inputs: Sequence[str], flags: Mapping[str, Any]) -> None:
         started = time.perf_counter()
         now = Counts()
         try:
-            _follow(_runner(batch, output, flags["on"]), now, started, flags["quiet"])
+            try:
+                _follow(_runner(batch, output, flags["on"]), now, started, flags["quiet"])
+            finally:
+                output.finish()
         except KeyboardInterrupt:
             raise Interrupted(
                 f"interrupted; {counted(now.parts, 'part')} of this run ({counted(now.pages, 'page')}) are whole in "
