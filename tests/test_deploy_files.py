@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -154,6 +156,76 @@ def test_addresses_in_the_compose_file_are_those_of_its_services() -> None:
     assert services["postgres"]["networks"] == ["inside"]
 
 
+# --- batches ------------------------------------------------------------------------------------------
+
+
+def ray_job() -> Any:
+    return need("yaml").safe_load((DEPLOY / "rayjob.yaml").read_text("utf-8"))
+
+
+def ray_image() -> str:
+    return re.sub(r"\\\n\s*", "", (DEPLOY / "ray.Dockerfile").read_text("utf-8"))
+
+
+@pytest.mark.full
+def test_the_job_on_ray_has_the_parts_that_the_operator_wants() -> None:
+    job = ray_job()
+    assert (job["apiVersion"], job["kind"]) == ("ray.io/v1", "RayJob")
+    spec = job["spec"]
+    assert spec["shutdownAfterJobFinishes"] is True and spec["backoffLimit"] >= 1
+    cluster = spec["rayClusterSpec"]
+    [workers] = cluster["workerGroupSpecs"]
+    assert workers["minReplicas"] <= workers["replicas"] <= workers["maxReplicas"]
+    for group in (cluster["headGroupSpec"], workers):
+        assert all(isinstance(value, str) for value in group["rayStartParams"].values())
+        [container] = group["template"]["spec"]["containers"]
+        assert container["resources"]["requests"] == container["resources"]["limits"]
+        assert container["envFrom"] == [{"secretRef": {"name": "prunus-store"}}]
+        assert container["image"] in (DEPLOY / "ray.Dockerfile").read_text("utf-8")
+
+
+@pytest.mark.full
+def test_the_job_on_ray_runs_a_batch_on_the_cluster_that_it_has() -> None:
+    shell, flag, script = shlex.split(ray_job()["spec"]["entrypoint"])
+    assert (shell, flag) == ("sh", "-c")
+    options = check_command(shlex.split(script.partition(";")[0]))
+    assert options["on"] == "ray:auto" and options["do"] == "clean" and options["to"] == "parquet"
+    assert options["inputs"][0].startswith("s3://") and options["output"].startswith("s3://")
+
+
+@pytest.mark.full
+def test_all_pods_have_the_ray_of_the_tests_and_a_python_that_the_project_supports() -> None:
+    bases = re.findall(r"^FROM rayproject/ray:([\d.]+)-py(\d)(\d+)", ray_image(), re.MULTILINE)
+    assert len(bases) == 2 and len(set(bases)) == 1
+    version, major, minor = bases[0]
+    assert ray_job()["spec"]["rayClusterSpec"]["rayVersion"] == version
+    assert f"\nray=={version}" in (ROOT / "requirements" / "all.txt").read_text("utf-8")
+    assert f"Programming Language :: Python :: {major}.{minor}" in PROJECT["classifiers"]
+    [extras] = re.findall(r"\.whl\)\[([\w,-]+)\]", ray_image())
+    assert set(extras.split(",")) <= PROJECT["optional-dependencies"].keys()
+    for name in re.findall(r"^COPY ((?!--from).+) \S+$", ray_image(), re.MULTILINE):
+        assert all((ROOT / path).exists() for path in name.split())
+
+
+def test_a_batch_is_started_again_until_it_is_done(tmp_path: Path) -> None:
+    """A stand-in for the program ends with one code after the other."""
+    program = tmp_path / "prunus"
+    program.write_text(
+        '#!/bin/sh\necho "$@" >> "$0.calls"\nread code rest < "$0.codes"\necho "$rest" > "$0.codes"\nexit "$code"\n'
+    )
+    program.chmod(0o755)
+    for codes, ended, calls in (("3 137 0", 0, 3), ("3 5", 5, 2), ("2", 2, 1), ("1 1 1 1", 1, 3)):
+        (tmp_path / "prunus.codes").write_text(codes + "\n")
+        (tmp_path / "prunus.calls").unlink(missing_ok=True)
+        done = subprocess.run(
+            ["sh", str(DEPLOY / "batch.sh"), "my crawl", "out", "--do", "clean"],
+            env={"PATH": os.environ["PATH"], "PRUNUS": str(program), "PAUSE": "0", "TRIES": "3"},
+            capture_output=True,
+        )
+        assert done.returncode == ended
+        assert (tmp_path / "prunus.calls").read_text().splitlines() == ["batch my crawl -o out --do clean"] * calls
+
+
 def test_no_secret_stands_in_the_files() -> None:
     text = "".join(path.read_text("utf-8") for path in DEPLOY.rglob("*") if path.is_file())
     secrets = re.findall(r'\w*(?:PASSWORD|SECRET|KEY)\w*[:=] *"?([^\s"]+)', re.sub(r"\$\{[^}]*\}", "$", text))
@@ -171,6 +243,13 @@ def test_searxng_answers_in_json_and_lets_prunus_in() -> None:
     assert (DEPLOY / mounted[0]).is_file()
 
 
-@pytest.mark.parametrize("path", ["deploy/Dockerfile", "deploy/compose.yaml", "deploy/prunus.service"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        path.relative_to(ROOT).as_posix()
+        for path in sorted(DEPLOY.glob("[!.]*"))
+        if path.suffix != ".dockerignore" and path.is_file()
+    ],
+)
 def test_every_file_is_described(path: str) -> None:
     assert path in (ROOT / "docs" / "deploy.md").read_text("utf-8")

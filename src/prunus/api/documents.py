@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.errors import BadInput, PrunusError
 from ..core.settings import Settings
 from ..core.types import Page
 from ..engines import formats
 from ..index.terms import Report
-from ..pages.read import read_page, snapshot_of
+from ..pages.read import ToHtml, read_page, snapshot_of
 from ..pages.sources import Source, as_page, each_source, is_address, is_folder, pages_of
 from .pages import reading_with
+
+if TYPE_CHECKING:
+    from ..index.leaves import DocumentSource
 
 
 def absolute(path: Path) -> str:
@@ -65,9 +68,6 @@ def each_document(
     :param report: receives the unchanged documents and the failures.
     :param done: called with the id and ``unchanged`` or ``failed``.
     """
-    from ..index.build import DocumentSource as Document
-    from ..index.found import packed
-
     to_html = formats().to_html
     pages = each_source(sources.values(), reading_with(settings)) if sources else iter(())
     for id, page in zip(sources, pages, strict=True):
@@ -79,11 +79,25 @@ def each_document(
                 report.unchanged.append(id)
                 done(id, "unchanged")
                 continue
-            tree = read_page(page, to_html)
-            source = packed(*tree._markup)
+            document = document_of(id, page, to_html)
         except PrunusError as error:
             report.failures.note(error, id)
             done(id, "failed")
             continue
-        metadata = {"published": tree.published} if tree.published else {}
-        yield Document(id, tree, title=tree.title, url=tree.url, digest=digest, metadata=metadata, source=source)
+        yield document
+
+
+def document_of(id: str, page: Page, to_html: ToHtml) -> DocumentSource:
+    """Return a page, read and cleaned, as a document to add.
+
+    :param to_html: converts documents that are no HTML.
+    :raises BadPage: the page cannot be read.
+    """
+    from ..index.found import packed
+    from ..index.leaves import DocumentSource
+
+    tree = read_page(page, to_html)
+    digest = page.snapshot or snapshot_of(page.content)
+    metadata = {"published": tree.published} if tree.published else {}
+    source = packed(*tree._markup)
+    return DocumentSource(id, tree, title=tree.title, url=tree.url, digest=digest, metadata=metadata, source=source)

@@ -31,6 +31,7 @@ from ..pages.clean.parse import without_surrogates
 from ..pages.sources import Source, is_folder, pages_of
 from .arguments import check_choices, question_of
 from .documents import absolute, each_document, named
+from .prepare import Preparing, build_settings, identity_of
 
 if TYPE_CHECKING:
     from ..index.build import Builder
@@ -95,9 +96,7 @@ class Index:
         except NoIndex:
             if not create:
                 raise
-            given = {field.name: wanted.get(field.name, getattr(settings, field.name, "")) for field in fields(Built)}
-            given |= {"preset": preset, "embedder": harmless(options.embedder or settings.embedder)}
-            built = Built(**given)
+            built = _built_with(settings, options, preset, wanted)
             embedder = Maker(settings, options).make("embedder")
             identity, dimension = identity_of(embedder)
             store = make_engine("store", engine, **at, embedder=identity, dimension=dimension, create=True)
@@ -172,16 +171,9 @@ class Index:
     @cached_property
     def builder(self) -> Builder:
         """The builder of the tree."""
-        from ..index.build import PAPER, Builder
-        from ..index.build import BuildSettings as BuildSettings
+        from ..index.build import Builder
 
-        built = self.built
-        scope: dict[str, Any] = {
-            "chunk_tokens": built.chunk_tokens,
-            "summary_tokens": built.summary_tokens,
-            "scope": built.tree,
-        }
-        settings: BuildSettings = replace(PAPER if built.preset == "raptor" else BuildSettings(), **scope)
+        settings = build_settings(self.built)
         make = self._maker.make
         embedder, tokenizer, clusterer = self._embedder, make("tokenizer"), make("clusterer")
         builder = Builder(self.store, embedder, tokenizer, clusterer, self._summarizer(), settings)
@@ -284,6 +276,26 @@ class Index:
             found.append(id)
         return list(dict.fromkeys(found))
 
+    def known(self) -> dict[str, str]:
+        """Return the digest of each document's source, by id."""
+        return {document.id: document.digest for document in self.store.documents()}
+
+    def preparing(self) -> Preparing:
+        """Return what another process needs to prepare documents for this index; see :mod:`.prepare`."""
+        return Preparing(self.built, self._asked_with(), self.store.embedder, self.store.dimension, self.place)
+
+    def add_prepared(self, documents: Sequence[bytes]) -> int:
+        """Add or replace documents that :class:`.prepare.Preparer` prepared, all of them or none, without the tree.
+
+        :returns: the number of their chunks.
+        """
+        from .prepare import unpack
+
+        unpacked = [unpack(document, self.store.dimension) for document in documents]
+        if unpacked:
+            self.store.add_many(unpacked)
+        return sum(len(leaves) for _, leaves, _ in unpacked)
+
     def _take_in(self, named: Mapping[str, Source], report: Report, done: Callable[[str, str], None]) -> None:
         def on_the_disk(id: str) -> None:
             report.added.append(id)
@@ -291,7 +303,7 @@ class Index:
 
         from .cutting import Cutting, can_be_shared
 
-        known = {document.id: document.digest for document in self.store.documents()}
+        known = self.known()
         builder = self.builder
         if self.spread is None or not can_be_shared(named, self.options):
             report.chunks = builder.add(each_document(named, known, self.settings, report, done), on_the_disk)
@@ -437,6 +449,18 @@ class Index:
         return run(lambda: answer_of(answer_from(Documents([]), asked, engines)))
 
 
+def _built_with(settings: Settings, options: Options, preset: str, wanted: Mapping[str, Any]) -> Built:
+    """Return the settings that a new index is built with."""
+    given = {field.name: wanted.get(field.name, getattr(settings, field.name, "")) for field in fields(Built)}
+    return Built(**given | {"preset": preset, "embedder": harmless(options.embedder or settings.embedder)})
+
+
+def preparing_new(settings: Settings, options: Options) -> Preparing:
+    """Return what another process needs to prepare documents for an index that does not exist yet."""
+    identity, dimension = identity_of(Maker(settings, options).make("embedder"))
+    return Preparing(_built_with(settings, options, "", {}), options, identity, dimension, "index")
+
+
 def opened(
     indexes: Iterable[Index | str | Path], settings: Settings | None = None, options: Options | None = None
 ) -> list[Index]:
@@ -452,11 +476,3 @@ def opened(
         index if isinstance(index, Index) else Index.open(index, create=False, settings=settings, options=options)
         for index in indexes
     ]
-
-
-def identity_of(embedder: Any) -> tuple[str, int]:
-    """Return the embedder's identity and dimension, which an index stores."""
-    inner = getattr(embedder, "inner", embedder)  # a cache in front of it changes no vector
-    dimension = int(getattr(embedder, "dimension", 0) or embedder.embed(["dimension"], "document").shape[1])
-    name = str(getattr(inner, "identity", "") or getattr(inner, "name", type(inner).__name__))
-    return name, dimension

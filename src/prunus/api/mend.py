@@ -17,7 +17,8 @@ from ..engines import Maker
 from ..index.nodes import IndexedDocument, NoIndex
 from ..index.store._named import engine_of
 from ..index.terms import BUILT, COST, Built
-from .index import Index, identity_of
+from .index import Index
+from .prepare import identity_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +94,8 @@ def _mended(folder: Path, settings: Settings) -> Mended:
 
 
 def _sources(documents: Sequence[IndexedDocument]) -> Iterator[Any]:
-    from ..index.build import DocumentSource
     from ..index.found import page_tree
+    from ..index.leaves import DocumentSource
 
     for document in documents:
         tree = page_tree(document)

@@ -10,12 +10,14 @@ import json
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import replace
 from typing import Any, Final
+
+import msgspec
 
 from ..core.errors import Failures, MissingExtra, OutsideFailed, one_line
 from .crew import Alone
-from .output import Counts, Output
+from .output import Counts, Output, Writes
 from .read import parquet_packages
 from .rows import Mark, Part, Row
 from .run import Batch
@@ -25,8 +27,10 @@ _STORE: Final = 1 << 30
 _TEXTS: Final = ("url", "id", "media_type", "charset", "path", "question", "error", "kind")
 
 
-def run_on_ray(batch: Batch, output: Output, address: str = "") -> Iterator[Counts]:
+def run_on_ray(batch: Batch, output: Writes, address: str = "") -> Iterator[Counts]:
     """Do the parts that are not done on a cluster; yield what came of each.
+
+    Actors write the files of an :class:`.Output` themselves. For any other output their records come here.
 
     :param address: of a running cluster, as ``auto``, ``HOST:6379`` or ``ray://HOST:10001``; '' starts Ray here, with
         the batch's number of workers.
@@ -39,12 +43,14 @@ def run_on_ray(batch: Batch, output: Output, address: str = "") -> Iterator[Coun
         workers = max(1, min(batch.workers, cores - 1)) if not address else max(1, cores - 1)
         share = 1.0 if cores > 1 else 0.5
         data = ray.data.from_items([{"sources": numbers} for numbers in _readers(batch)])
+        most = 2 if batch.skim is None else 1  # what one reader has seen, another does not know
+        folder = (str(output.folder), output.form) if isinstance(output, Output) else ("", "")
         parts = data.map_batches(
             _Cut, fn_constructor_args=(batch,), batch_size=1, batch_format="pyarrow", num_cpus=share / 2,
-            compute=ray.data.ActorPoolStrategy(min_size=1, max_size=2),
+            compute=ray.data.ActorPoolStrategy(min_size=1, max_size=most),
         )  # fmt: skip
         done = parts.map_batches(
-            _Do, fn_constructor_args=(batch, str(output.folder), output.form), batch_size=1, batch_format="pyarrow",
+            _Do, fn_constructor_args=(_lean(batch), *folder), batch_size=1, batch_format="pyarrow",
             num_cpus=share if share < 1 else 1, compute=ray.data.ActorPoolStrategy(size=workers),
         )  # fmt: skip
         for row in done.iter_rows():
@@ -53,6 +59,13 @@ def run_on_ray(batch: Batch, output: Output, address: str = "") -> Iterator[Coun
                 batch.failures[name] = reason
             if found["counts"] is not None:
                 yield Counts.from_note(found["counts"])
+            elif found["part"] is not None:
+                yield output.write(_part(found["part"]), msgspec.msgpack.decode(row["records"]))
+
+
+def _lean(batch: Batch) -> Batch:
+    """Return a batch without what only its readers need."""
+    return replace(batch, sources={}, ends={}, skim=None)
 
 
 class _Cut:
@@ -77,22 +90,27 @@ class _Cut:
 
 
 class _Do:
-    """An actor that does parts and writes them."""
+    """An actor that does parts, and writes them where there is a folder for them."""
 
     def __init__(self, batch: Batch, folder: str, form: Any) -> None:
-        self.output = Output(Path(folder), batch.task, form)
+        self.output = Output(folder, batch.task, form) if folder else None
         self.worker = Alone(batch.task, batch.settings, batch.seconds)
 
     def __call__(self, table: Any) -> Any:
         """Return what came of a part, as JSON."""
         arrow, _ = parquet_packages()
-        found: dict[str, Any] = {"counts": None, "failures": {}}
+        found: dict[str, Any] = {"counts": None, "failures": {}, "part": None}
+        records = b""
         if table.column("rows")[0].as_py() is None:
             found["failures"] = json.loads(table.column("part")[0].as_py())
         else:
             part = unpack(table)
-            found["counts"] = self.output.write(part, self.worker.records(part)).as_note()
-        return arrow.table({"counts": [json.dumps(found)]})
+            made = self.worker.records(part)
+            if self.output is not None:
+                found["counts"] = self.output.write(part, made).as_note()
+            else:
+                found["part"], records = _about(part), msgspec.msgpack.encode(made)
+        return arrow.table({"counts": [json.dumps(found)], "records": arrow.array([records], arrow.large_binary())})
 
 
 def pack(part: Part) -> Any:
@@ -110,22 +128,30 @@ def pack(part: Part) -> Any:
     sink = arrow.BufferOutputStream()
     with arrow.ipc.new_stream(sink, rows.schema) as stream:
         stream.write_table(rows)
-    end = None if part.end is None else [part.end.record, part.end.place]
-    about = json.dumps([part.source, part.number, part.name, end, dict(part.skipped)])
     held = arrow.array([sink.getvalue().to_pybytes()], arrow.large_binary())
-    return arrow.table({"part": [about], "rows": held})
+    return arrow.table({"part": [json.dumps(_about(part))], "rows": held})
 
 
 def unpack(table: Any) -> Part:
     """Return the part that :func:`pack` packed."""
     arrow, _ = parquet_packages()
-    source, number, name, end, skipped = json.loads(table.column("part")[0].as_py())
     with arrow.ipc.open_stream(table.column("rows")[0].as_py()) as stream:
         found = stream.read_all().to_pylist()
     rows = tuple(
         Row(row["record"], content=_content(row), fetch=row["fetch"], **{column: row[column] for column in _TEXTS})
         for row in found
     )
+    return _part(json.loads(table.column("part")[0].as_py()), rows)
+
+
+def _about(part: Part) -> list[Any]:
+    """Return a part without its rows as plain data."""
+    end = None if part.end is None else [part.end.record, part.end.place]
+    return [part.source, part.number, part.name, end, dict(part.skipped)]
+
+
+def _part(about: list[Any], rows: tuple[Row, ...] = ()) -> Part:
+    source, number, name, end, skipped = about
     return Part(source, number, name, rows, None if end is None else Mark(*end), skipped)
 
 

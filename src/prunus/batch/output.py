@@ -7,25 +7,22 @@ and a small file for each part that is done, written after the part: readers of 
 from __future__ import annotations
 
 import json
-import os
-import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from ..core.errors import BadInput, Failures, OutsideFailed
+from .folder import OWN, Folder, folder_at
 from .jobs import as_bytes
-from .ledger import lock
 from .rows import Mark, Part, Source
 from .work import Task
 
-Form: TypeAlias = "Literal['jsonl', 'parquet']"
-FORMS: Final = ("jsonl", "parquet")
+Form: TypeAlias = "Literal['jsonl', 'parquet', 'lance']"
+FORMS: Final = ("jsonl", "parquet", "lance")
 _VERSION: Final = 1
-_OWN: Final = "_batch"
 
 
 @dataclass(slots=True)
@@ -83,18 +80,33 @@ class Counts:
         return cls(1, fates["done"], fates["nothing found"], kinds, Counter(part.skipped))
 
 
+class Writes(Protocol):
+    """Where the records of a batch go."""
+
+    def write(self, part: Part, records: Sequence[Mapping[str, Any]]) -> Counts:
+        """Write the records of a part, whole or not at all."""
+        ...
+
+
 @dataclass(slots=True)
 class Output:
     """The output of one batch, open for writing; close it at the end.
 
-    :param folder: is made where it does not exist.
-    :param form: ``jsonl`` or ``parquet``.
+    :param folder: a path or an address; it is made where it does not exist.
+    :param form: ``jsonl``, ``parquet`` or ``lance``.
     """
 
-    folder: Path
+    folder: Path | str
     task: Task
     form: Form
-    _lock: Any = None
+    _place: Folder | None = None
+
+    @property
+    def place(self) -> Folder:
+        """The folder."""
+        if self._place is None:
+            self._place = folder_at(self.folder)
+        return self._place
 
     def open(self, identity: Mapping[str, Any], sources: Sequence[Source], failures: Failures) -> dict[int, Source]:
         """Lock the folder, and return the sources to do by their numbers.
@@ -103,24 +115,19 @@ class Output:
         :param failures: collects the sources that have changed since an earlier run.
         :raises BadInput: the folder cannot be written, another run is writing it, or another batch wrote it.
         """
-        own = self.folder / _OWN
         with self._errors():
-            if self.folder.exists() and not own.exists() and any(self.folder.iterdir()):
+            if self.place.is_foreign():
                 raise BadInput(
                     f"{self.folder}: this is not the output of a batch of pages; give another -o",
                     subject=str(self.folder),
                 )
-            own.mkdir(parents=True, exist_ok=True)
-            self._lock = (own / "lock").open("ab")
-            lock(self._lock, self.folder)
-            for left in own.glob("*.tmp"):
-                left.unlink()
-            return self._planned(own / "plan.json", dict(identity) | {"form": self.form}, sources, failures)
+            self.place.begin()
+            return self._planned(dict(identity) | {"form": self.form}, sources, failures)
 
     def close(self) -> None:
         """Let other runs write."""
-        if self._lock is not None:
-            self._lock.close()
+        with self._errors():
+            self.place.close()
 
     def finished(self, retry_failed: bool = False) -> tuple[dict[int, dict[int, Mark | None]], Counts]:
         """Return the parts that are done with their ends, by source, and what came of them.
@@ -130,18 +137,34 @@ class Output:
         """
         ends: dict[int, dict[int, Mark | None]] = {}
         counts = Counts()
-        for path in sorted((self.folder / _OWN).glob("[0-9]*.json")):
+        for name, note in self.notes():
             try:
-                note = json.loads(path.read_bytes())
                 part, end = Counts.from_note(note), note["end"]
                 if retry_failed and part.failed:
                     continue
                 key = note["source"], note["part"]
                 ends.setdefault(key[0], {})[key[1]] = None if end is None else Mark(*end)
                 counts.add(part)
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                raise BadInput(f"{path}: damaged; remove it, and its part runs again", subject=str(path)) from error
+            except (KeyError, TypeError) as error:
+                raise self._damaged(name) from error
         return ends, counts
+
+    def notes(self) -> Iterator[tuple[str, Any]]:
+        """Yield the note of each part that is done, with the name of its file.
+
+        :raises BadInput: one is damaged.
+        """
+        with self._errors():
+            for name in self.place.names():
+                if name[:1].isdigit() and name.endswith(".json"):
+                    try:
+                        yield name, json.loads(self.place.read(name) or b"")
+                    except (OSError, ValueError) as error:
+                        raise self._damaged(name) from error
+
+    def _damaged(self, name: str) -> BadInput:
+        path = f"{self.folder}/{OWN}/{name}"
+        return BadInput(f"{path}: damaged; remove it, and its part runs again", subject=path)
 
     def write(self, part: Part, records: Sequence[Mapping[str, Any]]) -> Counts:
         """Write the records of a part, whole or not at all, then note that it is done.
@@ -151,19 +174,40 @@ class Output:
         counts = Counts.of(part, records)
         name = f"{part.source:05}-{part.number:05}"
         located = [{"source": part.name, **record} for record in records]
+        more: dict[str, Any] = {}
         try:
-            if located:
-                with self._whole(self.folder / f"part-{name}.{self.form}") as path:
+            if self.form == "lance":
+                more = {"fragments": self._fragments(located)}
+            elif located:
+                with self.place.whole(f"part-{name}.{self.form}") as path:
                     self._fill(path, located)
             end = None if part.end is None else [part.end.record, part.end.place]
-            note = {"source": part.source, "part": part.number, "end": end} | counts.as_note()
-            with self._whole(self.folder / _OWN / f"{name}.json") as path:
+            note = {"source": part.source, "part": part.number, "end": end} | counts.as_note() | more
+            with self.place.whole(f"{OWN}/{name}.json") as path:
                 path.write_text(json.dumps(note), "utf-8")
         except OSError as error:
             raise OutsideFailed(
                 f"{self.folder}: cannot be written ({error.strerror or error})", subject=str(self.folder)
             ) from error
         return counts
+
+    def finish(self) -> None:
+        """Make the parts that are done visible together, where the form needs it: a Lance dataset.
+
+        :raises OutsideFailed: it cannot be written.
+        """
+        if self.form == "lance":
+            from .arrow import schema_of
+            from .lance_form import commit
+
+            fragments = [fragment for _, note in self.notes() for fragment in note["fragments"]]
+            commit(self.folder, schema_of(self.task, located=True), fragments)
+
+    def _fragments(self, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        from .arrow import table_of
+        from .lance_form import write_fragments
+
+        return write_fragments(self.folder, table_of(records, self.task, located=True)) if records else []
 
     def _fill(self, path: Path, records: list[dict[str, Any]]) -> None:
         if self.form == "jsonl":
@@ -176,30 +220,18 @@ class Output:
 
         parquet_packages()[1].write_table(table_of(records, self.task, located=True), path, compression="zstd")
 
-    @contextmanager
-    def _whole(self, path: Path) -> Iterator[Path]:
-        """Yield a path to write to; the file then gets its name, synced to the disk."""
-        beside = self.folder / _OWN / f"{uuid.uuid4().hex}.tmp"
-        try:
-            yield beside
-            with beside.open("rb+") as file:
-                os.fsync(file.fileno())
-            os.replace(beside, path)
-        finally:
-            beside.unlink(missing_ok=True)
-
-    def _planned(
-        self, path: Path, identity: dict[str, Any], sources: Sequence[Source], failures: Failures
-    ) -> dict[int, Source]:
+    def _planned(self, identity: dict[str, Any], sources: Sequence[Source], failures: Failures) -> dict[int, Source]:
         """Compare with the plan of earlier runs, add the new sources to it, and number all."""
         plan: dict[str, Any] = {"version": _VERSION, "identity": identity, "sources": []}
         identity = json.loads(json.dumps(identity))
-        if path.exists():
+        held = self.place.read("plan.json")
+        if held is not None:
             try:
-                plan = json.loads(path.read_bytes())
+                plan = json.loads(held)
                 earlier, known = plan["identity"], {row["name"]: number for number, row in enumerate(plan["sources"])}
             except (ValueError, KeyError, TypeError) as error:
-                raise BadInput(f"{path}: damaged; give another -o", subject=str(path)) from error
+                path = f"{self.folder}/{OWN}/plan.json"
+                raise BadInput(f"{path}: damaged; give another -o", subject=path) from error
             if plan["version"] != _VERSION or earlier != identity:
                 raise BadInput(f"{self.folder}: {_difference(earlier, identity)}; give another -o", subject="-o")
         else:
@@ -214,7 +246,7 @@ class Output:
                 failures.note(BadInput(f"{source.name}: {reason}", subject=source.name))
                 continue
             numbered[number] = source
-        with self._whole(path) as beside:
+        with self.place.whole(f"{OWN}/plan.json") as beside:
             beside.write_text(json.dumps(plan, indent=1), "utf-8")
         return numbered
 

@@ -21,6 +21,7 @@ from ..pages.sources import is_address
 from ..web.reader import fetch_with
 from ..web.warc import Archive
 from .jobs import MAX_LINE
+from .places import Remote, is_remote
 from .rows import START, Mark, Part, Row, Source
 
 ROWS: Final = 500
@@ -102,7 +103,7 @@ class Reader:
             yield Mark(number + 1, number), Row(number + 1, path=path)
 
     def _warc(self, start: Mark) -> Marked:
-        archive = Archive(Path(self.source.name), self.settings.max_file_mb, _is_readable, self.skipped)
+        archive = Archive(place_of(self.source.name), self.settings.max_file_mb, _is_readable, self.skipped)
         if start.place and not archive.begins_at(start.place):  # packed as one stream: read it from its beginning
             start = Mark(start.record, 0)
         number = start.record if start.place else 1
@@ -131,7 +132,7 @@ class Reader:
 
     def _lines(self, start: Mark) -> Iterator[tuple[Mark, bytes | Row]]:
         """Yield the lines, each with its place; a line that is too long, and the end of a damaged file, is a row."""
-        packed = self.source.name.lower().endswith(".gz")
+        packed = place_of(self.source.name).suffix.lower() == ".gz"
         with _open(self.source.name, packed) as file:
             number, place = (1, 0) if packed else (start.record, start.place)
             if place:
@@ -156,7 +157,7 @@ class Reader:
         arrow, parquet = parquet_packages()
         name = self.source.name
         try:
-            file = parquet.ParquetFile(name, pre_buffer=False, buffer_size=1 << 20)
+            file = parquet.ParquetFile(_for_arrow(name), pre_buffer=False, buffer_size=1 << 20)
         except (OSError, arrow.ArrowException) as error:
             reason = getattr(error, "strerror", None) or one_line(str(error))
             raise BadPage(f"{name}: cannot be read as Parquet ({reason})", subject=name) from error
@@ -201,6 +202,8 @@ def row_of(number: int, values: Mapping[str, Any], name: str, settings: Settings
         media_type = texts.get("media_type") or CONTENT[held]
         return replace(row, content=content, media_type=media_type, charset=texts.get("charset", ""))
     if texts.get("path"):
+        if is_remote(texts["path"]):
+            return replace(row, error=f"{name}: path is an address; name its folder as an input", kind="page")
         return replace(row, path=texts["path"])
     if is_address(row.url):
         return replace(row, url=row.url.strip(), fetch=True)
@@ -219,7 +222,16 @@ def fetched(part: Part, settings: Settings) -> Part:
 
 def rows_in_parquet(name: str) -> int:
     """Return the number of rows that a Parquet file says it has."""
-    return int(parquet_packages()[1].read_metadata(name).num_rows)
+    return int(parquet_packages()[1].read_metadata(_for_arrow(name)).num_rows)
+
+
+def place_of(name: str) -> Path | Remote:
+    """Return the place of a file by its path or its address."""
+    return Remote.of(name) if is_remote(name) else Path(name)
+
+
+def _for_arrow(name: str) -> Any:
+    return place_of(name).open("rb") if is_remote(name) else name
 
 
 def check_packages(sources: Sequence[Source]) -> None:
@@ -310,7 +322,7 @@ def _is_readable(media_type: str) -> bool:
 @contextmanager
 def _open(name: str, packed: bool) -> Iterator[BinaryIO]:
     try:
-        file = Path(name).open("rb")  # noqa: SIM115 - closed below, so that this `except` catches only the opening
+        file = place_of(name).open("rb")  # closed below, so that this `except` catches only the opening
     except OSError as error:
         raise BadPage(f"{name}: cannot be read ({error.strerror})", subject=name) from error
     with file:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from ..core.errors import BadInput, Failures
+from ..core.errors import BadInput, Failures, OutsideFailed
 from ..core.settings import Settings
 from .crew import Crew
-from .output import Counts, Output
+from .lance_form import check
+from .output import Counts, Output, Writes
+from .places import Remote, is_remote
 from .read import ROWS, Cutter, check_packages, fetched, parquet_packages, rows_in_parquet
 from .rows import Mark, Part, Source
 from .sources import sources_of
@@ -34,6 +36,7 @@ class Batch:
     :param inputs: paths of folders, documents, archives, rows and lists of addresses.
     :param rows: pages of a part at most.
     :param seconds: time for a page; after it the page hangs.
+    :param skim: takes the pages out of a part that need no work.
     """
 
     inputs: Sequence[str]
@@ -45,6 +48,7 @@ class Batch:
     sources: dict[int, Source] = field(default_factory=dict)
     ends: dict[int, dict[int, Mark | None]] = field(default_factory=dict)
     failures: Failures = field(default_factory=Failures)
+    skim: Callable[[Part], Part] | None = None
 
     def find(self) -> None:
         """Find the sources, and check what the whole run needs.
@@ -57,7 +61,11 @@ class Batch:
         if not found:
             raise self.failures.first or BadInput("no input was given", subject="inputs")
         own = {"jsonl", "parquet"}  # whose rows may have a question
-        if self.task.do != "clean" and not self.task.question.strip() and not {source.kind for source in found} <= own:
+        if (
+            self.task.do in ("prune", "ask")
+            and not self.task.question.strip()
+            and not {source.kind for source in found} <= own
+        ):
             raise BadInput(f"{self.task.do} needs a question; give -q", subject="question")
         check_packages(found)
         self.sources = dict(enumerate(found))
@@ -68,14 +76,16 @@ class Batch:
         :raises BadInput: the output cannot be used for this batch.
         """
         identity = self.task.identity(self.settings) | {"rows": self.rows}
-        if output.form == "parquet":
+        if output.form != "jsonl":
             parquet_packages()
+        if output.form == "lance":
+            check(output.folder)
         self._keep_apart(output.folder)
         self.sources = output.open(identity, list(self.sources.values()), self.failures)
         self.ends, counts = output.finished(retry_failed)
         return counts
 
-    def run(self, output: Output) -> Iterator[Counts]:
+    def run(self, output: Writes) -> Iterator[Counts]:
         """Do the parts that are not done in processes of this machine; yield what came of each.
 
         :raises OutsideFailed: the output cannot be written, or no process can work.
@@ -93,9 +103,13 @@ class Batch:
         for number in self.sources if numbers is None else numbers:
             source = self.sources[number]
             try:
-                for part in cutter.parts(number, source, self.ends.get(number, {})):
-                    yield fetched(part, self.settings)
-            except BadInput as error:
+                for cut in cutter.parts(number, source, self.ends.get(number, {})):
+                    part = fetched(cut, self.settings)
+                    yield self.skim(part) if self.skim is not None else part
+            except (
+                BadInput,
+                OutsideFailed,
+            ) as error:  # also a store that ends in the middle: a later run goes on there
                 self.failures.note(error, source.name)
 
     def estimate(self) -> dict[str, Any]:
@@ -109,7 +123,7 @@ class Batch:
         for number, source in self.sources.items():
             try:
                 first = next(cutter.parts(number, source, {}))
-            except BadInput as error:
+            except (BadInput, OutsideFailed) as error:
                 self.failures.note(error, source.name)
                 continue
             pages = _pages_in(source, first)
@@ -141,15 +155,24 @@ class Batch:
                 tried += len(part.rows)
         return (time.perf_counter() - started) / max(1, tried), tried
 
-    def _keep_apart(self, folder: Path) -> None:
+    def _keep_apart(self, folder: Path | str) -> None:
         """Refuse an output within an input: the next run would read it.
 
         :raises BadInput: it is.
         """
-        real = folder.resolve()
         for given in self.inputs:
-            if real.is_relative_to(Path(given).resolve()):
+            if _is_within(str(folder), given):
                 raise BadInput(f"{folder}: this is within the input {given}; give another -o", subject="-o")
+
+
+def _is_within(folder: str, given: str) -> bool:
+    if is_remote(folder) or is_remote(given):
+        return (
+            is_remote(folder)
+            and is_remote(given)
+            and f"{Remote.of(folder).path}/".startswith(f"{Remote.of(given).path}/")
+        )
+    return Path(folder).resolve().is_relative_to(Path(given).resolve())
 
 
 def _pages_in(source: Source, first: Part) -> int | None:

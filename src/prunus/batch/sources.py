@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from ..core.errors import BadInput, Failures
+from ..core.errors import BadInput, Failures, OutsideFailed
 from ..engines import formats
 from ..pages.sources import is_address, is_folder
 from ..web.warc import SUFFIXES as ARCHIVES
 from .ledger import digest_of
+from .places import Found, Remote, is_remote
 from .rows import Kind, Source
 
 _LINES: Final = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
@@ -32,6 +33,9 @@ def sources_of(inputs: Sequence[str], failures: Failures) -> list[Source]:
         try:
             if is_address(given):
                 raise BadInput(f"{given}: write addresses into a .txt file, one a line, and name it", subject=given)
+            if is_remote(given):
+                found += _at_address(given)
+                continue
             path = Path(given)
             if is_folder(path):
                 found += _in_folder(path, failures)
@@ -47,14 +51,14 @@ def sources_of(inputs: Sequence[str], failures: Failures) -> list[Source]:
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             failures.note(BadInput(f"{given}: cannot be read ({reason})", subject=given))
-        except BadInput as error:
+        except (BadInput, OutsideFailed) as error:
             failures.note(error)
     if documents:
         found.append(_documents("(documents)", documents))
     return found
 
 
-def kind_by_name(path: Path) -> Kind:
+def kind_by_name(path: Path | Remote) -> Kind:
     """Return what a file is by its name."""
     name = path.name.lower()
     if name.endswith(ARCHIVES):
@@ -72,7 +76,7 @@ def stamp_of(source: Source) -> str:
     return _stamp([Path(file) for file in source.files] or [Path(source.name)])[0]
 
 
-def _kind_of(path: Path) -> Kind:
+def _kind_of(path: Path | Remote) -> Kind:
     """Return what a named file is; a ``.txt`` file is a list of addresses where its first line is one."""
     kind = kind_by_name(path)
     if kind == "files" and path.suffix.lower() == ".txt":
@@ -81,6 +85,49 @@ def _kind_of(path: Path) -> Kind:
         first = next((line.strip() for line in lines if line.strip() and not line.startswith("#")), "")
         return "urls" if is_address(first) else "files"
     return kind
+
+
+def _at_address(given: str) -> list[Source]:
+    """Return the sources behind an address: of a file, or of a folder with all that is below it.
+
+    :raises BadInput: nothing there can be read.
+    :raises OSError: the store cannot be asked.
+    """
+    place = Remote.of(given)
+    here = place.found()
+    if here is None:
+        raise FileNotFoundError
+    if not here.folder:
+        kind = _kind_of(place)
+        return [_documents_at(str(place), [here]) if kind == "files" else _source_at(kind, here)]
+    files = place.files()
+    kinds = [kind_by_name(file.place) for file in files]
+    found = [_source_at(kind, file) for kind, file in zip(kinds, files, strict=True) if kind != "files"]
+    suffixes = formats().suffixes
+    documents = [
+        file
+        for kind, file in zip(kinds, files, strict=True)
+        if kind == "files" and file.place.suffix.lower() in suffixes
+    ]
+    if documents:
+        found.append(_documents_at(str(place), documents))
+    if not found:
+        raise BadInput(f"{place}: nothing in this folder can be read", subject=str(place))
+    return found
+
+
+def _source_at(kind: Kind, file: Found) -> Source:
+    return Source(str(file.place), kind, _stamp_at([file]), file.size)
+
+
+def _documents_at(name: str, files: Sequence[Found]) -> Source:
+    size = sum(file.size for file in files)
+    return Source(name, "files", _stamp_at(files), size, tuple(str(file.place) for file in files))
+
+
+def _stamp_at(files: Sequence[Found]) -> str:
+    seen = [f"{file.place}\0{file.size}\0{file.changed}" for file in files]
+    return digest_of("\n".join(seen).encode("utf-8", "surrogateescape")).hex()
 
 
 def _in_folder(folder: Path, failures: Failures) -> Iterator[Source]:

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from ..api.answers import stream
+from ..api.documents import absolute
 from ..api.pages import Pruner, check_format, read, read_each
-from ..core.errors import BadEngine, BadInput, NothingFound, OutsideFailed, PrunusError, one_line
+from ..api.prepare import Preparer, Preparing
+from ..core.errors import BadEngine, BadInput, BadPage, NothingFound, OutsideFailed, PrunusError, one_line
 from ..core.events import answer_of
 from ..core.options import Options
 from ..core.settings import Settings, load_settings
@@ -18,14 +20,16 @@ from ..core.sync import run
 from ..core.text.near import did_you_mean
 from ..core.types import Citation, Format, Page
 from ..engines import SharedEngines
-from ..pages.sources import Source
+from ..pages.read import snapshot_of
+from ..pages.sources import Source, as_page
 from ..pages.write.kept import main_part
 from ..pages.write.style import CLEAN
 from ..pages.write.whole import write_tree
+from .places import Remote, is_remote
 from .rows import Row
 
-Do: TypeAlias = Literal["clean", "prune", "ask"]
-ACTIONS: Final = ("clean", "prune", "ask")
+Do: TypeAlias = Literal["clean", "prune", "ask", "index"]
+ACTIONS: Final = ("clean", "prune", "ask", "index")
 FAILURES: Final[Mapping[str, str]] = {
     "page": "the page cannot be read, or shows no text",
     "large": "the page is over the limit of size",
@@ -43,12 +47,13 @@ FAILURES: Final[Mapping[str, str]] = {
 class Task:
     """What is done with each page.
 
-    :param do: ``clean``, ``prune`` or ``ask``.
+    :param do: ``clean``, ``prune``, ``ask`` or ``index``.
     :param question: the question of ``prune`` and ``ask``, for the pages that bring none.
     :param budget: tokens of evidence; 0: that of the settings.
     :param format: of the output of ``clean`` and ``prune``.
     :param main: ``clean`` keeps only the page's own content.
     :param options: engines and other choices of ``prune`` and ``ask``.
+    :param preparing: for ``index``, how documents of that index are prepared.
     """
 
     do: Do = "clean"
@@ -57,6 +62,7 @@ class Task:
     format: Format = "html"
     main: bool = False
     options: Options = field(default_factory=Options)
+    preparing: Preparing | None = None
 
     def __post_init__(self) -> None:
         """Check the choices that do not depend on a page.
@@ -66,6 +72,8 @@ class Task:
         if self.do not in ACTIONS:
             hint = did_you_mean(str(self.do), ACTIONS)
             raise BadInput(f"{self.do!r} cannot be done; it can be: {', '.join(ACTIONS)}{hint}", subject=str(self.do))
+        if self.do == "index" and self.preparing is None:
+            raise BadInput("the action index needs an index; see prunus.batch.into_index", subject="index")
         check_format(self.format)
         if self.budget < 0:
             raise BadInput(f"budget is {self.budget}; it is a whole number of tokens above 0", subject="budget")
@@ -96,7 +104,8 @@ class Work:
 
     def __init__(self, task: Task, settings: Settings | None = None) -> None:
         self.task, self.settings = task, settings or load_settings()
-        self._pruner = Pruner(task.options, self.settings) if task.do != "clean" else None
+        self._pruner = Pruner(task.options, self.settings) if task.do in ("prune", "ask") else None
+        self._preparer = Preparer(task.preparing, self.settings) if task.preparing is not None else None
         self._shared = SharedEngines()
 
     def record(self, row: Row) -> dict[str, Any]:
@@ -126,6 +135,10 @@ class Work:
             if isinstance(tree, PrunusError):
                 raise tree
             return {"title": tree.title, "output": write_tree(tree, self.task.format, CLEAN, main_part(tree))}
+        if self._preparer is not None:
+            content = as_page(page, self.settings.max_file_mb)
+            document, title, chunks = self._preparer.prepare(document_id(row), content)
+            return {"title": title, "document": document, "chunks": chunks}
         question = row.question or self.task.question
         if not question.strip():
             raise BadInput(f"{row.url or row.path or 'page'}: no question for this page, and none for all")
@@ -146,10 +159,36 @@ class Work:
 
     def _page(self, row: Row) -> Source:
         if row.path:
-            return Path(row.path)
+            return page_at(row.path, self.settings)
         if row.fetch:
             return row.url
         return Page(row.content or "", row.url, media_type=row.media_type, charset=row.charset)
+
+
+def page_at(path: str, settings: Settings) -> Source:
+    """Return the document at a path or an address.
+
+    :raises BadPage: the file behind an address cannot be read, or is too large.
+    """
+    if not is_remote(path):
+        return Path(path)
+    most = settings.max_file_mb << 20
+    try:
+        content = Remote.of(path).read(most + 1)
+    except OSError as error:
+        raise BadPage(f"{path}: cannot be read ({error.strerror or error})", subject=path) from error
+    if len(content) > most:
+        raise BadPage(f"{path}: over the limit of {settings.max_file_mb} MiB", subject=path)
+    return Page(content, path)
+
+
+def document_id(row: Row) -> str:
+    """Return the id of a page in an index: its address, the absolute path of its file, its ``id``, or its digest."""
+    if row.url:
+        return row.url
+    if row.path:
+        return row.path if is_remote(row.path) else absolute(Path(row.path))
+    return row.id or snapshot_of(row.content or "")
 
 
 def failed(error: str, kind: str) -> dict[str, Any]:

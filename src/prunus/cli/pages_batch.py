@@ -6,14 +6,17 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from pathlib import Path
 from typing import Any, Final
 
-from ..batch.output import Counts, Output
+from ..api.index import Index, preparing_new
+from ..batch.into_index import IndexOutput, Skim
+from ..batch.output import Counts, Output, Writes
 from ..batch.run import Batch
 from ..batch.work import FAILURES, Task
 from ..core.errors import BadInput
-from ..core.settings import load_settings
+from ..core.options import Options
+from ..core.settings import Settings, load_settings
+from ..index.nodes import NoIndex
 from .choices import options_from
 from .output import DoneInPart, Interrupted, counted, emit, emit_json, one_line, say
 
@@ -29,31 +32,90 @@ def run_pages(inputs: Sequence[str], flags: Mapping[str, Any]) -> None:
     :raises DoneInPart: some pages or inputs failed.
     """
     settings = load_settings()
+    if flags["do"] == "index":
+        _index(inputs, flags, settings)
+        return
     task = Task(
         flags["do"], flags["question"], flags["budget"] or 0, flags["format_"], flags["main"], options_from(flags)
     )
     if task.do != "clean" and task.main:
         raise BadInput("--main is for --do clean", subject="--main")
-    batch = Batch(inputs, task, settings, flags["workers"] or cores(), flags["part"], flags["page_seconds"])
-    batch.find()
+    batch = _batch(inputs, task, flags, settings)
     if flags["dry_run"]:
         _tell(batch, flags)
         return
-    output = Output(Path(flags["output"]), task, flags["to"])
+    output = Output(flags["output"], task, flags["to"])
     with closing(output):
         before = batch.begin(output, flags["retry_failed"])
+        if output.place.warning:
+            say(f"prunus: {output.place.warning}")
         if before.parts and not flags["quiet"]:
             say(f"{counted(before.parts, 'part')} ({counted(before.pages, 'page')}) done by earlier runs are skipped")
         started = time.perf_counter()
         now = Counts()
         try:
-            _follow(_runner(batch, output, flags["on"]), now, started, flags["quiet"])
+            try:
+                _follow(_runner(batch, output, flags["on"]), now, started, flags["quiet"])
+            finally:
+                output.finish()
         except KeyboardInterrupt:
             raise Interrupted(
                 f"interrupted; {counted(now.parts, 'part')} of this run ({counted(now.pages, 'page')}) are whole in "
                 f"{output.folder}; run the same command again to go on"
             ) from None
-    _settle(batch, before, now, flags, time.perf_counter() - started)
+    _settle(batch, now, before, flags, time.perf_counter() - started, {"before": before.as_dict()})
+
+
+def _index(inputs: Sequence[str], flags: Mapping[str, Any], settings: Settings) -> None:
+    """Put all pages of the inputs into an index."""
+    refused = {
+        "--main": flags["main"], "-q": flags["question"], "--budget": flags["budget"], "--scorer": flags["scorer"],
+        "--format": flags["format_"] != "html", "--to": flags["to"] != "jsonl", "--retry-failed": flags["retry_failed"],
+    }  # fmt: skip
+    for name, given in refused.items():
+        if given:
+            why = "; pages that the index lacks are always tried" if name == "--retry-failed" else ""
+            raise BadInput(f"{name} is not for --do index{why}", subject=name)
+    options = Options(embedder=flags["embedder"], tokenizer=flags["tokenizer"])
+    name = flags["output"]
+    if flags["dry_run"]:
+        try:
+            how = Index.open(name, create=False, settings=settings, options=options).preparing()
+        except NoIndex:
+            how = preparing_new(settings, options)
+        _tell(_batch(inputs, Task("index", preparing=how), flags, settings), flags)
+        return
+    index = Index.open(name, settings=settings, options=options)
+    batch = _batch(inputs, Task("index", preparing=index.preparing()), flags, settings)
+    batch.skim = Skim(index.known(), settings)
+    output = IndexOutput(index)
+    started = time.perf_counter()
+    now = Counts()
+    try:
+        _follow(_runner(batch, output, flags["on"]), now, started, flags["quiet"])
+        output.finish()
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"interrupted; {counted(now.done, 'document')} of this run are stored in {index.place}; run the same "
+            "command again to go on"
+        ) from None
+    told = {"unchanged": now.skipped.pop("unchanged", 0), "repeated": now.skipped.pop("repeated", 0),
+            "chunks": output.chunks, "failures": dict(output.failures)}  # fmt: skip
+    if not flags["quiet"] and not flags["as_json"]:
+        repeated = f", {told['repeated']:,} left out whose address came before" if told["repeated"] else ""
+        say(f"{now.done:,} added in {counted(output.chunks, 'chunk')}, {told['unchanged']:,} unchanged{repeated}")
+        for line in output.failures.values():
+            say(f"prunus: {one_line(line)}")
+        if index.pays:
+            say(f"summaries are missing: run prunus index summarize {index.place}")
+    _settle(batch, now, Counts(), flags, time.perf_counter() - started, told)
+
+
+def _batch(inputs: Sequence[str], task: Task, flags: Mapping[str, Any], settings: Settings) -> Batch:
+    """Return the batch of a command line, its sources found."""
+    batch = Batch(inputs, task, settings, flags["workers"] or cores(), flags["part"], flags["page_seconds"])
+    batch.find()
+    return batch
 
 
 def cores() -> int:
@@ -61,7 +123,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _runner(batch: Batch, output: Output, on: str) -> Iterator[Counts]:
+def _runner(batch: Batch, output: Writes, on: str) -> Iterator[Counts]:
     """Return what does the parts: processes of this machine, or Ray.
 
     :raises BadInput: there is no such place to run on.
@@ -110,9 +172,13 @@ def _tell(batch: Batch, flags: Mapping[str, Any]) -> None:
         )
 
 
-def _settle(batch: Batch, before: Counts, now: Counts, flags: Mapping[str, Any], seconds: float) -> None:
+def _settle(
+    batch: Batch, now: Counts, before: Counts, flags: Mapping[str, Any], seconds: float, more: dict[str, Any]
+) -> None:
     """Print the totals, and the failures by kind.
 
+    :param before: what came of the runs before.
+    :param more: what the JSON holds besides.
     :raises DoneInPart: a page or an input failed, in this run or before.
     """
     failed = now.failed + before.failed
@@ -120,7 +186,8 @@ def _settle(batch: Batch, before: Counts, now: Counts, flags: Mapping[str, Any],
     if flags["as_json"]:
         emit_json(
             now.as_dict()
-            | {"before": before.as_dict(), "inputs_failed": dict(batch.failures), "output": flags["output"],
+            | more
+            | {"inputs_failed": dict(batch.failures), "output": flags["output"],
                "seconds": round(seconds, 3), "pages_a_second": round(speed, 1)}
         )  # fmt: skip
     elif not flags["quiet"]:
@@ -137,6 +204,7 @@ def _settle(batch: Batch, before: Counts, now: Counts, flags: Mapping[str, Any],
         say(f"prunus: {one_line(line)}")
     if failed or batch.failures:
         of_all = f"{failed.total():,} of {now.pages + before.pages:,} pages failed"
-        pages = f'{of_all}, see "error" in {flags["output"]}' if failed else ""
+        where = "" if flags["do"] == "index" else f', see "error" in {flags["output"]}'
+        pages = f"{of_all}{where}" if failed else ""
         inputs = f"{counted(len(batch.failures), 'input')} could not be used" if batch.failures else ""
         raise DoneInPart("; ".join(filter(None, [pages, inputs])))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, Protocol
 
 from ..core.errors import BadPage, MissingExtra, OutsideFailed, one_line
 from ..core.text.numbers import bounded_int
@@ -52,6 +52,19 @@ class Record:
     last: bool = False
 
 
+class ArchiveFile(Protocol):
+    """The file of an archive that is in no folder of this machine."""
+
+    @property
+    def suffix(self) -> str:
+        """The ending of its name."""
+        ...
+
+    def open(self, mode: str = "rb") -> BinaryIO:
+        """Open it for reading; errors are an OSError."""
+        ...
+
+
 @dataclass(slots=True)
 class Archive:
     """Reads a web archive one record at a time.
@@ -64,7 +77,7 @@ class Archive:
     :param wanted: tells whether pages of a media type are read.
     """
 
-    path: Path
+    path: Path | ArchiveFile
     max_mb: int
     wanted: Callable[[str], bool]
     skipped: Counter[str] = field(default_factory=Counter)

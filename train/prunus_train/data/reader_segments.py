@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 import prunus
 from prunus.answer.extract._features import Question
-from prunus.answer.extract._weights import weights
 from prunus.answer.extract._reading import READ, pair_texts
+from prunus.answer.extract._weights import weights
 from prunus.evidence.documents import Documents
 from prunus_evals.bm25 import BM25
 from prunus_evals.data import Row, rows

@@ -21,8 +21,8 @@ from ...core.text.bm25 import tokens
 from ...core.text.likeness import Likeness
 from ...core.text.numbers import bounded_int
 from ._features import Numbers, Question
-from ._weights import MARGIN, weights
 from ._reading import read
+from ._weights import MARGIN, weights
 
 ONE_PAGE = 2
 """Most segments that are chosen of one page, by default."""

@@ -97,7 +97,7 @@ class _Run:
     required=True,
     type=click.Path(readable=False),
     metavar="OUT",
-    help="File for the records of jobs; folder for those of pages.",
+    help="File for the records of jobs; folder for those of pages; name of an index.",
 )
 @click.option(
     "--workers",
@@ -138,6 +138,7 @@ def command(context: click.Context, /, inputs: tuple[str, ...], output: str, **f
 
     With --do, INPUT is a folder, a document, an archive (WARC, WET, WACZ), rows (JSON lines, Parquet) or a .txt file
     of addresses. OUT is a folder with a file for each part of an input. Parts that are done already are skipped.
+    With --do index, OUT is an index, and pages that it has already are skipped.
 
     \b
     Examples:
@@ -147,6 +148,7 @@ def command(context: click.Context, /, inputs: tuple[str, ...], output: str, **f
       prunus batch examples/site -o clean --do clean --main --format markdown
       prunus batch examples/site -o evidence --do prune -q "What does one Pell 2 cost?"
       prunus batch examples/site -o clean --do clean --dry-run
+      prunus batch examples/site -o handbook --do index
     """
     if flags["do"]:
         run_pages(inputs, flags | {"output": output})
