@@ -215,6 +215,17 @@ class TestFile(StoreContract):
         return lambda *about, **others: file.Engine(tmp_path / "index", *about, **others)
 
 
+class TestLance(StoreContract):
+    """LanceDB in a folder."""
+
+    @pytest.fixture
+    def opened(self, tmp_path: Path) -> Opened:
+        need("lancedb")
+        from prunus.index.store.lance import engine as lance
+
+        return lambda *about, **others: lance.Engine(tmp_path / "index", *about, **others)
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A PostgreSQL of its own, with pgvector, from a wheel."""

@@ -1,0 +1,385 @@
+"""``lance``: an index in tables of LanceDB, in a folder or on object storage, without a server.
+
+A change appends versions to the tables and then replaces one record, which names the versions that belong together:
+see ``tables.py``. An index that was killed at any moment holds every acknowledged change. One writer succeeds at a
+time; one that was overtaken begins again. Readers see one state and never wait.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeVar, cast
+
+import numpy as np
+
+from ....core.errors import BadInput, MissingExtra
+from ....core.ports import Vectors
+from ....core.text.secrets import hide_logins
+from ...nodes import Growth, IndexedDocument, Leaf, Node, NoIndex, Parent, View
+from ...seals import Damaged
+from ..file import fulltext as _fulltext
+from . import rows as _rows
+from .tables import COMMITS, TABLES, Absent, Change, Record, Snapshot, Tables, Unreadable, again
+
+_COMMITS: Final = 64
+"""Fewest changes before the tables are compacted."""
+_MOST_COMMITS: Final = 1024
+"""Most changes before they are, even where they hold few rows beside those that were compacted before."""
+_REMOTE: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^?#]+")
+
+T = TypeVar("T")
+
+
+class Engine:
+    """An index in tables of LanceDB.
+
+    :param uri: a folder, or an address of object storage (``s3://bucket/prefix``), whose credentials Lance reads from the
+        environment; they are never shown.
+    :param embedder: identity of the embedder of the vectors; '' opens an index of any embedder.
+    :param dimension: dimension of the vectors; 0 opens an index of any dimension.
+    :param create: create an index where there is none; needs ``embedder`` and ``dimension``.
+    :param wait: seconds to wait for an answer of the object storage, and for other writers.
+    :param keep: seconds for which old versions stay when the tables are compacted: readers may still read them.
+    :raises MissingExtra: lancedb is not installed.
+    :raises BadInput: there is no index, or it is damaged, or it has another layout, embedder or dimension.
+    :raises OutsideFailed: the object storage cannot be reached, or the folder cannot be written.
+    """
+
+    name = "lance"
+
+    def __init__(
+        self,
+        uri: str | Path,
+        embedder: str = "",
+        dimension: int = 0,
+        *,
+        create: bool = False,
+        wait: float = 30.0,
+        keep: float = 3600.0,
+    ) -> None:
+        try:
+            import lancedb
+            import pyarrow
+        except ImportError as error:
+            raise MissingExtra(
+                f"the store lance needs lancedb ({error}); run: pip install 'prunus[lance]'", subject="lance"
+            ) from error
+        address = str(uri)
+        if "://" not in address:
+            address = str(Path(address).expanduser())
+        elif not _REMOTE.fullmatch(address):
+            raise BadInput("lance: write the address as s3://bucket/prefix", subject="store")
+        self.place = f"lance:{hide_logins(address)}"
+        self._wait, self._keep = wait, keep
+        self._tables = Tables((lancedb, pyarrow), address, self.place, wait)
+        self._lock = threading.Lock()
+        self._view: View | None = None
+        self._sizes: dict[tuple[int, str], tuple[int, float, list[str]]] = {}
+        self.embedder, self.dimension = self._opened(embedder, dimension, create)
+
+    def _opened(self, embedder: str, dimension: int, create: bool) -> tuple[str, int]:
+        """Return embedder and dimension of the index, which is created where it is missing and ``create`` is given."""
+        record = self._tables.record()
+        if record is None:
+            self._check_place()
+            if create:
+                self._create(embedder, dimension)
+                record = self._tables.record()
+        if record is None:
+            raise NoIndex(f"{self.place}: there is no index; make one with prunus index add", subject=self.place)
+        if record.layout != _rows.LAYOUT:
+            raise BadInput(
+                f"{self.place}: an index of layout {record.layout}, and this version reads {_rows.LAYOUT}; build it "
+                "again",
+                subject=self.place,
+            )
+        known, size = record.embedder, record.dimension
+        if (embedder and embedder != known) or (dimension and dimension != size):
+            raise BadInput(
+                f"{self.place}: its vectors are of {known} ({size} dimensions), not of {embedder or known} "
+                f"({dimension or size}); use that embedder, or build it again",
+                subject=self.place,
+            )
+        return known, size
+
+    def _check_place(self) -> None:
+        """Check that an index may be made here.
+
+        :raises BadInput: the place holds something else, or an index whose record is gone.
+        """
+        folder = self._tables.folder
+        ours = {f"{name}.lance" for name in (*TABLES, COMMITS)}
+        try:
+            if folder is not None and folder.exists() and not {path.name for path in folder.iterdir()} <= ours:
+                raise BadInput(
+                    f"{self.place}: there is no index, but other files; name another folder", subject=self.place
+                )
+        except OSError as error:
+            raise BadInput(f"{self.place}: not a folder of an index ({error.strerror})", subject=self.place) from error
+        if folder is not None and not (folder / "documents.lance").is_dir():
+            return
+        try:
+            documents = self._tables.latest("documents")
+            with self._tables.told("documents"):
+                rows = documents.count_rows()
+        except Absent:
+            return
+        if rows:
+            raise self._tables.damaged("its record is gone")
+
+    def _create(self, embedder: str, dimension: int) -> None:
+        if not embedder or dimension < 1:
+            raise BadInput(f"{self.place}: a new index needs an embedder and its dimension", subject=self.place)
+        if self._tables.folder is not None:
+            try:
+                self._tables.folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise BadInput(f"{self.place}: cannot be created ({error.strerror})", subject=self.place) from error
+        none = dict.fromkeys(TABLES, 0)
+        record = Record(0, 0, _rows.LAYOUT, embedder, dimension, 1, 1, none, none, none)
+        self._tables.create(_rows.schemas(self._tables.arrow, dimension), record)
+
+    # --- documents ---------------------------------------------------------------------------
+
+    def add(self, document: IndexedDocument, leaves: Sequence[Leaf], vectors: Vectors) -> None:
+        """Add or replace a document; on return it is durable."""
+        self.add_many([(document, leaves, vectors)])
+
+    def add_many(self, documents: Sequence[tuple[IndexedDocument, Sequence[Leaf], Vectors]]) -> None:
+        """Add or replace documents, all of them or none; on return they are durable."""
+        for document, leaves, vectors in documents:
+            self._check_vectors(document.id, len(leaves), vectors)
+        last = {_fulltext.clean(document.id): place for place, (document, _, _) in enumerate(documents)}
+        kept = [documents[place] for place in sorted(last.values())]
+
+        def put(change: Change) -> None:
+            _rows.drop_documents(change, [*last])
+            _rows.put_documents(change, kept)
+
+        self._changed(put)
+
+    def delete(self, document: str) -> bool:
+        """Remove a document with its leaves and the summaries above; return False where the index lacks it."""
+        return self.delete_many([document]) == 1
+
+    def delete_many(self, documents: Sequence[str]) -> int:
+        """Remove documents in one change; return how many the index had."""
+        return self._changed(lambda change: _rows.drop_documents(change, documents))
+
+    def documents(self) -> list[IndexedDocument]:
+        """Return the records of all documents without their texts, in the order in which they were added."""
+        return self._read(_rows.records)
+
+    def document(self, id: str) -> IndexedDocument:
+        """Return a document with its text and page.
+
+        :raises BadInput: the document is not in the index.
+        """
+        found = self._read(lambda snapshot: _rows.document(snapshot, id))
+        if found is None:
+            raise BadInput(f"{self.place}: there is no document {id!r}", subject=id)
+        return found
+
+    # --- the tree ----------------------------------------------------------------------------
+
+    def replace_tree(self, parents: Sequence[Parent], routing: Vectors, embeddings: Vectors | None = None) -> list[int]:
+        """Replace the tree above the leaves; return the numbers of the parents. See the store ``file``."""
+        self._check_vectors("tree", len(parents), routing)
+        own = np.zeros((0, self.dimension), np.float32) if embeddings is None else embeddings
+        self._check_vectors("tree", sum(bool(parent.text) for parent in parents), own)
+
+        def put(change: Change) -> list[int]:
+            ids = _rows.put_tree(change, parents, routing, own)
+            if ids is None:
+                raise BadInput("the index changed while its tree was built; build it again", subject=self.place)
+            return ids
+
+        return self._changed(put)
+
+    def grow(self, growth: Growth) -> bool:
+        """Change a part of the tree; return False and change nothing where the index is not at ``growth.version``."""
+        self._check_vectors("growth", len(growth.parents) + len(growth.dirty), growth.routing)
+
+        def put(change: Change) -> bool:
+            current = change.record.version == growth.version
+            if current:
+                _rows.put_growth(change, growth)
+            return current
+
+        return self._changed(put)
+
+    def put_summaries(self, summaries: Sequence[tuple[int, str, int]], vectors: Vectors) -> None:
+        """Write summaries (node, text, tokens) and their embeddings; deleted nodes are skipped."""
+        self._check_vectors("summaries", len(summaries), vectors)
+        self._changed(lambda change: _rows.put_summaries(change, summaries, vectors))
+
+    def unsummarised(self) -> list[tuple[int, int]]:
+        """Return (layer, node) of every parent without a summary, lowest layers first."""
+        rows = self._read(lambda snapshot: snapshot.read("parents", ["layer", "id"], "text = ''").to_pylist())
+        return sorted((row["layer"], row["id"]) for row in rows)
+
+    def edges(self) -> dict[int, list[int]]:
+        """Return the children of every parent."""
+        rows = self._read(lambda snapshot: snapshot.read("parents", ["id", "children"]).to_pylist())
+        return {row["id"]: row["children"] for row in sorted(rows, key=lambda row: int(row["id"])) if row["children"]}
+
+    # --- retrieval ---------------------------------------------------------------------------
+
+    def get(self, ids: Sequence[int]) -> list[Node]:
+        """Return the nodes of these numbers, in their order; missing numbers are left out."""
+        return self._read(lambda snapshot: _rows.nodes(snapshot, ids))
+
+    def lexical(self, query: str, layer: str = "leaves") -> dict[int, float]:
+        """Return the BM25 score of every node with a term of the query; higher is better.
+
+        :param layer: ``leaves`` or ``summaries``; term statistics are counted for each separately.
+        """
+        name = "leaves" if layer == "leaves" else "parents"
+
+        def search(snapshot: Snapshot) -> dict[int, float]:
+            count, average, languages = self._size_of(snapshot, name)
+            terms = _fulltext.terms_of(query, languages)
+            return _fulltext.bm25(_rows.matches(snapshot, name, terms), count, average) if terms else {}
+
+        return self._read(search)
+
+    def view(self) -> View:
+        """Return all nodes as arrays; cached for each state of the index."""
+
+        def known(snapshot: Snapshot) -> View:
+            if self._view is None or self._view.version != snapshot.record.version:
+                self._view = _rows.view(snapshot)
+            return self._view
+
+        with self._lock:
+            return self._read(known)
+
+    def info(self) -> dict[str, Any]:
+        """Return what the index holds: documents, nodes by layer, tokens by layer, embedder, bytes."""
+        view = self.view()
+        layers = sorted({*view.layer.tolist()})
+        return {
+            "folder": self.place,
+            "embedder": self.embedder,
+            "dimension": self.dimension,
+            "documents": len(view.names),
+            "nodes": {layer: int(np.count_nonzero(view.layer == layer)) for layer in layers},
+            "tokens": {layer: int(view.tokens[view.layer == layer].sum()) for layer in layers},
+            "unsummarised": len(self.unsummarised()),
+            "bytes": self.size(),
+        }
+
+    def size(self) -> int:
+        """Return the bytes of the files of the index; on object storage, those of the tables of the present state."""
+        return self._read(lambda snapshot: self._tables.size(snapshot.record))
+
+    def damage(self) -> list[str]:
+        """Check everything that is stored; return each damaged part in one line."""
+
+        def checked(snapshot: Snapshot) -> list[str]:
+            found: list[str] = []
+            try:
+                for one in _rows.each_check(snapshot):
+                    try:
+                        one()
+                    except Damaged as error:
+                        found.append(f"{self.place}: damaged ({error})")
+            except Unreadable as error:
+                found.append(str(error).partition(";")[0])
+            return found
+
+        return self._read(checked)
+
+    def compact(self) -> None:
+        """Write the tables in few files, and remove old versions that no reader may still read."""
+        began = time.time()
+
+        def written(change: Change) -> None:
+            for name in TABLES:
+                change.compact(name)
+            change.mark_compacted()
+
+        self._changed(written, nodes=False)
+        # what is older than this change is named by no record any more; younger versions may be another writer's
+        self._tables.prune(time.time() - began + self._keep)
+
+    # --- notes -------------------------------------------------------------------------------
+
+    def notes(self, prefix: str = "") -> dict[str, str]:
+        """Return the notes whose names begin with ``prefix``."""
+        return self._read(lambda snapshot: _rows.notes(snapshot, _fulltext.clean(prefix)))
+
+    def put_notes(self, notes: Mapping[str, str]) -> None:
+        """Write notes, all of them or none; an empty text deletes a note. The version stays as it is."""
+        self._changed(lambda change: _rows.put_notes(change, notes), nodes=False)
+
+    # --- inside ------------------------------------------------------------------------------
+
+    def _record(self) -> Record:
+        record = self._tables.record()
+        if record is None:
+            raise BadInput(f"{self.place}: the index is gone", subject=self.place)
+        return record
+
+    def _read(self, work: Callable[[Snapshot], T]) -> T:
+        """Return what ``work`` reads from the present state, and once more where that has been removed meanwhile."""
+        while True:
+            record = self._record()
+            try:
+                return work(Snapshot(self._tables, record))
+            except Damaged as error:
+                raise self._tables.damaged(str(error)) from error
+            except Unreadable:
+                if self._record().number == record.number:
+                    raise
+
+    def _changed(self, work: Callable[[Change], T], nodes: bool = True) -> T:
+        """Make the writes of ``work`` one change, or none where it raises; return what it returns.
+
+        :param nodes: documents or nodes change, not only notes.
+        """
+
+        def once() -> T:
+            change = Change(self._tables, self._record())
+            try:
+                result = work(change)
+            except Damaged as error:
+                raise self._tables.damaged(str(error)) from error
+            if not change.empty:
+                change.commit(nodes)
+            return result
+
+        result = cast(T, again(once, self._wait, self.place))
+        if nodes:
+            self._compact_if_due()
+        return result
+
+    def _compact_if_due(self) -> None:
+        """Compact after many changes, where they hold as many rows as there were before, or are very many."""
+        record = self._record()
+        number, rows = record.compacted
+        changes = record.number - number
+        if changes >= _MOST_COMMITS or (changes >= _COMMITS and sum(record.counts.values()) >= 2 * rows):
+            self.compact()
+
+    def _size_of(self, snapshot: Snapshot, name: str) -> tuple[int, float, list[str]]:
+        """Return (number of the texts, mean number of their words, languages); kept for a few states."""
+        key = (snapshot.record.version, name)
+        if key not in self._sizes:
+            where = "" if name == "leaves" else "text <> ''"
+            words = snapshot.read(name, ["words"], where).column("words").to_numpy()
+            found = snapshot.read("documents", ["language"]).column("language").to_pylist() if name == "leaves" else []
+            size = (len(words), float(words.mean()) if len(words) else 0.0, sorted({*found}) or [""])
+            self._sizes = {**dict(list(self._sizes.items())[-3:]), key: size}
+        return self._sizes[key]
+
+    def _check_vectors(self, subject: str, count: int, vectors: Vectors) -> None:
+        if vectors.shape != (count, self.dimension) and (count or len(vectors)):
+            raise BadInput(
+                f"{subject}: vectors of shape {vectors.shape} for {count} nodes of {self.dimension} dimensions",
+                subject=subject,
+            )
