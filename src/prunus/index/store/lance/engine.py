@@ -11,12 +11,13 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 
-from ....core.errors import BadInput, MissingExtra
+from ....core.errors import BadInput, MissingExtra, OutsideFailed
 from ....core.ports import Vectors
 from ....core.text.secrets import hide_logins
 from ...nodes import Growth, IndexedDocument, Leaf, Node, NoIndex, Parent, View
@@ -37,8 +38,8 @@ T = TypeVar("T")
 class Engine:
     """An index in tables of LanceDB.
 
-    :param uri: a folder, or an address of object storage (``s3://bucket/prefix``), whose credentials Lance reads from the
-        environment; they are never shown.
+    :param uri: a folder, or an address of object storage (``s3://bucket/prefix``), whose credentials Lance reads from
+        the environment; they are never shown.
     :param embedder: identity of the embedder of the vectors; '' opens an index of any embedder.
     :param dimension: dimension of the vectors; 0 opens an index of any dimension.
     :param create: create an index where there is none; needs ``embedder`` and ``dimension``.
@@ -343,28 +344,19 @@ class Engine:
         :param nodes: documents or nodes change, not only notes.
         """
 
-        def once() -> T:
+        def once() -> tuple[T, Record]:
             change = Change(self._tables, self._record())
             try:
                 result = work(change)
             except Damaged as error:
                 raise self._tables.damaged(str(error)) from error
-            if not change.empty:
-                change.commit(nodes)
-            return result
+            return result, change.record if change.empty else change.commit(nodes)
 
-        result = cast(T, again(once, self._wait, self.place))
-        if nodes:
-            self._compact_if_due()
+        result, record = cast("tuple[T, Record]", again(once, self._wait, self.place))
+        if nodes and _is_compaction_due(record):
+            with suppress(OutsideFailed):  # the change is stored; a later one compacts
+                self.compact()
         return result
-
-    def _compact_if_due(self) -> None:
-        """Compact after many changes, where they hold as many rows as there were before, or are very many."""
-        record = self._record()
-        number, rows = record.compacted
-        changes = record.number - number
-        if changes >= _MOST_COMMITS or (changes >= _COMMITS and sum(record.counts.values()) >= 2 * rows):
-            self.compact()
 
     def _size_of(self, snapshot: Snapshot, name: str) -> tuple[int, float, list[str]]:
         """Return (number of the texts, mean number of their words, languages); kept for a few states."""
@@ -383,3 +375,14 @@ class Engine:
                 f"{subject}: vectors of shape {vectors.shape} for {count} nodes of {self.dimension} dimensions",
                 subject=subject,
             )
+
+
+def _is_compaction_due(record: Record) -> bool:
+    """Tell whether the tables are to be compacted.
+
+    They are after many changes that hold as many rows as there were before, so that a large table is rarely written
+    again; or after very many.
+    """
+    number, rows = record.compacted
+    changes = record.number - number
+    return changes >= _MOST_COMMITS or (changes >= _COMMITS and sum(record.counts.values()) >= 2 * rows)

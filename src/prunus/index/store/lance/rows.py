@@ -1,7 +1,8 @@
 """The rows of an index in LanceDB: their columns, their checksums, and what a change does to them.
 
-A row has two checksums: ``body`` covers the text, ``seal`` the other columns, the vectors and ``body``. ``lexis`` covers
-the stemmed words. Texts are checked when they are read, all other columns when the arrays of a state are read.
+A row has two checksums: ``body`` covers the text, ``seal`` the other columns, the vectors and ``body``. ``lexis``
+covers the stemmed words. Texts and words are checked when they are read, all other columns when the arrays of a state
+are read.
 """
 
 from __future__ import annotations
@@ -32,7 +33,20 @@ _LEAF: Final = ("id", "document", "place", "first", "last", "tokens", "words", "
 """The columns of a leaf under its seal, beside its vector."""
 _PARENT: Final = ("id", "layer", "document", "tokens", "words", "lexis", "body")
 """The columns of a parent under its seal, beside its children and its vectors."""
-_WHOLE: Final = ("id", "layer", "document", "children", "text", "tokens", "own", "routing", "words", "lexis", "body", "seal")
+_WHOLE: Final = (
+    "id",
+    "layer",
+    "document",
+    "children",
+    "text",
+    "tokens",
+    "own",
+    "routing",
+    "words",
+    "lexis",
+    "body",
+    "seal",
+)
 
 _LONGEST: Final = 400
 """Most letters of a word, as in a question's terms."""
@@ -86,12 +100,13 @@ def _document_row(number: int, document: IndexedDocument) -> dict[str, Any]:
     fields = (document.id, document.title, document.url, document.digest, document.language, metadata, document.text)
     *record, text = (clean(field) for field in fields)
     body = seal(text, document.source)
-    row = dict(zip(RECORD, (number, *record, body), strict=True))
+    row: dict[str, Any] = dict(zip(RECORD, (number, *record, body), strict=True))
     return {**row, "text": text, "source": document.source, "seal": seal(*row.values())}
 
 
 def _leaf_row(id: int, number: int, place: int, leaf: Leaf, vector: Vectors, language: str) -> dict[str, Any]:
     text, above = clean(leaf.text), json.dumps([clean(line) for line in leaf.above], ensure_ascii=False)
+    row: dict[str, Any]
     row = {"id": id, "document": number, "place": place, "first": leaf.start, "last": leaf.end, "text": text,
            "tokens": leaf.tokens, "above": above, "own": np.asarray(vector, np.float32)}  # fmt: skip
     row |= _lexis(text, " ".join(leaf.above), language)
@@ -119,7 +134,12 @@ def _lexis(text: str, above: str, language: str) -> dict[str, Any]:
             words += 1
             counts[word[:_LONGEST]] = counts.get(word[:_LONGEST], 0.0) + weight
     terms = list(counts)
-    return {"terms": terms, "counts": list(counts.values()), "words": words, "lexis": _lexis_seal(terms, counts.values())}
+    return {
+        "terms": terms,
+        "counts": list(counts.values()),
+        "words": words,
+        "lexis": _lexis_seal(terms, counts.values()),
+    }
 
 
 def _add(change: Change, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -392,7 +412,9 @@ def view(snapshot: Snapshot) -> View:
     :raises Damaged: a row is missing, or does not match its checksum.
     """
     dimension = snapshot.record.dimension
-    documents = sorted(snapshot.read("documents", ["number", "id", "language"]).to_pylist(), key=lambda row: int(row["number"]))
+    documents = sorted(
+        snapshot.read("documents", ["number", "id", "language"]).to_pylist(), key=lambda row: int(row["number"])
+    )
     place = {row["number"]: index for index, row in enumerate(documents)}
     leaves = snapshot.read("leaves", [*_LEAF, "own", "seal"])
     parents = snapshot.read("parents", [*_PARENT, "children", "own", "routing", "seal"])

@@ -10,6 +10,7 @@ restores the named version before it writes.
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ from typing import Any, Final
 
 from ....core.errors import BadInput, OutsideFailed, PrunusError
 from ....core.seal import seal
+from ..file.vectors import sync_folder
 
 COMMITS: Final = "commits"
 TABLES: Final = ("documents", "leaves", "parents", "notes")
@@ -30,6 +32,10 @@ _AMONG: Final = 5000
 _OPEN: Final = 16
 """Most versions of tables that stay open."""
 _NEVER: Final = timedelta(days=36_500)
+_PARTS: Final = ("data", "_deletions", "_indices", "_transactions", "_versions")
+"""The folders of a table."""
+_COARSE: Final = 3.0
+"""Seconds by which the times of files may be rounded."""
 
 _REASONS: Final = (
     (("permission denied", "read-only file system", "os error 13", "os error 30"), "no permission"),
@@ -134,11 +140,18 @@ class Tables:
         versions = {}
         with self.told(COMMITS):
             for name in TABLES:
-                table = self._connected().create_table(name, schema=schemas[name], mode="overwrite")
-                versions[name] = int(table.version)
+                versions[name] = int(self._made(name, schemas[name]).version)
             record = replace(record, versions=versions)
             first = self.arrow.Table.from_pylist([_row(record)])
             self._connected().create_table(COMMITS, first, exist_ok=True)
+
+    def _made(self, name: str, schema: Any) -> Any:
+        try:
+            return self._connected().create_table(name, schema=schema)
+        except ValueError as error:
+            if "already exists" not in str(error):
+                raise
+        return self._connected().create_table(name, schema=schema, mode="overwrite")
 
     def latest(self, name: str) -> Any:
         """Return a new handle of a table at its latest version.
@@ -179,6 +192,19 @@ class Tables:
             found = self.record()
             if found is None or found.token != record.token:
                 raise Lost
+
+    def sync(self, name: str, since: float) -> None:
+        """Wait until the files of a table that were written since a time are on the disk, which Lance does not do."""
+        if self.folder is None:
+            return
+        try:
+            for folder in (self.folder / f"{name}.lance" / part for part in _PARTS):
+                if folder.is_dir():
+                    for path in folder.iterdir():
+                        _sync_file(path, since - _COARSE)
+                    sync_folder(folder)
+        except OSError as error:
+            raise OutsideFailed(f"{self.place}: the index failed ({error.strerror})", subject=self.place) from error
 
     def prune(self, older: float) -> None:
         """Remove versions that are older than some seconds. The latest of each table stays."""
@@ -269,6 +295,7 @@ class Change:
     _compacted: Sequence[int] = field(init=False)
     _open: dict[str, Any] = field(default_factory=dict)
     _tips: dict[str, int] = field(default_factory=dict)
+    _began: float = field(default_factory=time.time)
 
     def __post_init__(self) -> None:
         self.next_document, self.next_node = self.record.next_document, self.record.next_node
@@ -327,27 +354,30 @@ class Change:
         """Whether nothing has been written."""
         return not self._tips
 
-    def commit(self, nodes: bool = True) -> None:
-        """Make the changes count, all of them.
+    def commit(self, nodes: bool = True) -> Record:
+        """Make the changes count, all of them; return the new record.
 
         :param nodes: documents or nodes have changed, not only notes.
         :raises Lost: another writer was faster; none of the changes counts.
         """
         known = self.record
-        self.tables.commit(
-            replace(
-                known,
-                number=known.number + 1,
-                version=known.version + nodes,
-                next_document=self.next_document,
-                next_node=self.next_node,
-                versions={**known.versions, **self._tips},
-                counts=self.counts,
-                seals=self.seals,
-                compacted=self._compacted,
-                token=secrets.token_hex(16),
-            )
+        record = replace(
+            known,
+            number=known.number + 1,
+            version=known.version + nodes,
+            next_document=self.next_document,
+            next_node=self.next_node,
+            versions={**known.versions, **self._tips},
+            counts=self.counts,
+            seals=self.seals,
+            compacted=self._compacted,
+            token=secrets.token_hex(16),
         )
+        for name in self._tips:
+            self.tables.sync(name, self._began)
+        self.tables.commit(record)
+        self.tables.sync(COMMITS, self._began)
+        return record
 
     def _delete(self, name: str, where: str) -> None:
         sealed = self.read(name, ["seal"], where).column("seal").to_pylist()
@@ -398,6 +428,13 @@ def among(column: str, values: Sequence[Any]) -> Iterator[str]:
 def quoted(value: str | int) -> str:
     """Return a value as SQL."""
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(int(value))
+
+
+def _sync_file(path: Path, since: float) -> None:
+    with suppress(FileNotFoundError):  # another process may just have removed or renamed it
+        if path.stat().st_mtime > since:
+            with open(path, "rb") as file:
+                os.fsync(file.fileno())
 
 
 def _row(record: Record) -> dict[str, Any]:
