@@ -250,6 +250,7 @@ class BesideFile:
                     assert scores[0] == pytest.approx(scores[1], rel=1e-6)
 
 
+@pytest.mark.full
 class TestLance(StoreContract, BesideFile):
     """LanceDB in a folder."""
 

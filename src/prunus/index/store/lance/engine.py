@@ -380,9 +380,9 @@ class Engine:
 def _is_compaction_due(record: Record) -> bool:
     """Tell whether the tables are to be compacted.
 
-    They are after many changes that hold as many rows as there were before, so that a large table is rarely written
-    again; or after very many.
+    They are after many changes that wrote as many rows as there were, so that a large table is rarely written again; or
+    after very many.
     """
     number, rows = record.compacted
     changes = record.number - number
-    return changes >= _MOST_COMMITS or (changes >= _COMMITS and sum(record.counts.values()) >= 2 * rows)
+    return changes >= _MOST_COMMITS or (changes >= _COMMITS and record.written >= rows)

@@ -32,8 +32,8 @@ _AMONG: Final = 5000
 _OPEN: Final = 16
 """Most versions of tables that stay open."""
 _NEVER: Final = timedelta(days=36_500)
-_PARTS: Final = ("data", "_deletions", "_indices", "_transactions", "_versions")
-"""The folders of a table."""
+_PARTS: Final = ("data", "_deletions", "_versions")
+"""The folders of a table that hold what counts."""
 _COARSE: Final = 3.0
 """Seconds by which the times of files may be rounded."""
 
@@ -76,6 +76,7 @@ class Record:
     :param versions: the version of each table.
     :param counts, seals: number of the rows of each table, and the sum of their seals.
     :param compacted: number of the commit that compacted the tables, and the number of rows then.
+    :param written: rows that have been written since then.
     :param token: drawn at random by the writer, by which it knows its own commit.
     """
 
@@ -90,6 +91,7 @@ class Record:
     counts: Mapping[str, int]
     seals: Mapping[str, int]
     compacted: Sequence[int] = (0, 0)
+    written: int = 0
     token: str = ""
 
     def text(self) -> str:
@@ -112,6 +114,7 @@ class Tables:
         self.folder = None if "://" in address else Path(address)
         self._connection: Any = None
         self._open: dict[tuple[str, int], Any] = {}
+        self._synced: set[Path] = set()
 
     # --- states --------------------------------------------------------------------------------
 
@@ -199,10 +202,13 @@ class Tables:
             return
         try:
             for folder in (self.folder / f"{name}.lance" / part for part in _PARTS):
-                if folder.is_dir():
-                    for path in folder.iterdir():
-                        _sync_file(path, since - _COARSE)
+                new = _written_since(folder, since - _COARSE) - self._synced
+                for path in new:
+                    with suppress(FileNotFoundError), open(path, "rb") as file:
+                        os.fsync(file.fileno())
+                if new:
                     sync_folder(folder)
+                self._synced |= new
         except OSError as error:
             raise OutsideFailed(f"{self.place}: the index failed ({error.strerror})", subject=self.place) from error
 
@@ -293,6 +299,7 @@ class Change:
     counts: dict[str, int] = field(init=False)
     seals: dict[str, int] = field(init=False)
     _compacted: Sequence[int] = field(init=False)
+    _written: int = field(init=False)
     _open: dict[str, Any] = field(default_factory=dict)
     _tips: dict[str, int] = field(default_factory=dict)
     _began: float = field(default_factory=time.time)
@@ -300,7 +307,7 @@ class Change:
     def __post_init__(self) -> None:
         self.next_document, self.next_node = self.record.next_document, self.record.next_node
         self.counts, self.seals = {**self.record.counts}, {**self.record.seals}
-        self._compacted = self.record.compacted
+        self._compacted, self._written = self.record.compacted, self.record.written
 
     def read(self, name: str, columns: Sequence[str], where: str = "") -> Any:
         """Return columns of the rows of a table, with the changes so far, as an Arrow table."""
@@ -324,6 +331,7 @@ class Change:
         with self.tables.told(name):
             version = int(table.add(rows).version)
         self._step(name, version)
+        self._written += rows.num_rows
         self.counts[name] += rows.num_rows
         self.seals[name] += sum(rows.column("seal").to_pylist())
 
@@ -342,12 +350,7 @@ class Change:
 
     def mark_compacted(self) -> None:
         """Note in the record that the tables have been compacted."""
-        self._compacted = (self.record.number + 1, self.rows)
-
-    @property
-    def rows(self) -> int:
-        """The number of rows of all tables."""
-        return sum(self.counts.values())
+        self._compacted, self._written = (self.record.number + 1, sum(self.counts.values())), 0
 
     @property
     def empty(self) -> bool:
@@ -371,6 +374,7 @@ class Change:
             counts=self.counts,
             seals=self.seals,
             compacted=self._compacted,
+            written=self._written,
             token=secrets.token_hex(16),
         )
         for name in self._tips:
@@ -430,11 +434,14 @@ def quoted(value: str | int) -> str:
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(int(value))
 
 
-def _sync_file(path: Path, since: float) -> None:
-    with suppress(FileNotFoundError):  # another process may just have removed or renamed it
-        if path.stat().st_mtime > since:
-            with open(path, "rb") as file:
-                os.fsync(file.fileno())
+def _written_since(folder: Path, since: float) -> set[Path]:
+    """Return the files of a folder that were written after a time."""
+    found: set[Path] = set()
+    for path in folder.iterdir() if folder.is_dir() else ():
+        with suppress(FileNotFoundError):  # another process may just have removed or renamed it
+            if path.stat().st_mtime > since:
+                found.add(path)
+    return found
 
 
 def _row(record: Record) -> dict[str, Any]:
