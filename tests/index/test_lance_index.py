@@ -119,8 +119,8 @@ WRITER = """
 import sys
 from tests.index.test_store import given_document
 from prunus.index.store.lance import engine as lance
-lance._COMMITS = 6
-store = lance.Engine(sys.argv[1], keep=0.0)
+lance._COMMITS, lance._KEEP = 6, 0.0
+store = lance.Engine(sys.argv[1])
 print("ready", flush=True)
 for turn in range(100000):
     store.add(*given_document(f"{turn % 5}-{turn % 10}", 2, turn % 5 * 10 + turn % 10))
@@ -167,8 +167,11 @@ def check(folder: Path, acknowledged: set[str]) -> None:
 # --- old versions --------------------------------------------------------------------------------
 
 
-def test_compaction_frees_space_and_changes_nothing_that_is_read(tmp_path: Path) -> None:
-    store = store_in(tmp_path, keep=0.0)
+def test_compaction_frees_space_and_changes_nothing_that_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lance, "_KEEP", 0.0)
+    store = store_in(tmp_path)
     for turn in range(12):
         store.add(*given_document(str(turn % 3), 2, turn))
     before, known = store.size(), store.view()
@@ -183,7 +186,7 @@ def test_compaction_frees_space_and_changes_nothing_that_is_read(tmp_path: Path)
 
 
 def test_old_versions_stay_for_readers_as_long_as_the_store_says(tmp_path: Path) -> None:
-    store = store_in(tmp_path, keep=60.0)
+    store = store_in(tmp_path)
     store.add(*given_document("a"))
     record = store._tables.record()
     assert record is not None
@@ -194,8 +197,11 @@ def test_old_versions_stay_for_readers_as_long_as_the_store_says(tmp_path: Path)
     assert len(rows.view(old).ids) == 2
 
 
-def test_a_state_that_was_removed_while_it_was_read_is_read_again(tmp_path: Path) -> None:
-    store = store_in(tmp_path, keep=0.0)
+def test_a_state_that_was_removed_while_it_was_read_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lance, "_KEEP", 0.0)
+    store = store_in(tmp_path)
     store.add(*given_document("a"))
     other = lance.Engine(tmp_path / "index")
     turns: list[int] = []
@@ -212,7 +218,8 @@ def test_a_state_that_was_removed_while_it_was_read_is_read_again(tmp_path: Path
 
 def test_tables_are_compacted_by_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lance, "_COMMITS", 5)
-    store = store_in(tmp_path, keep=0.0)
+    monkeypatch.setattr(lance, "_KEEP", 0.0)
+    store = store_in(tmp_path)
     sizes = []
     for turn in range(20):
         store.add(*given_document(str(turn % 2), 2, turn))
@@ -231,8 +238,9 @@ def everything(store: lance.Engine) -> object:
     )  # fmt: skip
 
 
-def test_a_damaged_file_gives_what_was_there_or_one_line(tmp_path: Path) -> None:
-    store = store_in(tmp_path, keep=0.0)
+def test_a_damaged_file_gives_what_was_there_or_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lance, "_KEEP", 0.0)
+    store = store_in(tmp_path)
     store.add_many([given_document("a"), given_document("b", 3, 1)])
     leaf = store.view().ids.tolist()
     store.replace_tree([Parent(tuple(leaf), 1, text="a sum", tokens=2)], vector(1)[None], vector(2)[None])

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
@@ -20,16 +21,24 @@ import numpy as np
 from ....core.errors import BadInput, MissingExtra, OutsideFailed
 from ....core.ports import Vectors
 from ....core.text.secrets import hide_logins
-from ...nodes import Growth, IndexedDocument, Leaf, Node, NoIndex, Parent, View
+from ...nodes import Candidates, Growth, IndexedDocument, Leaf, Node, NoIndex, Parent, Search, View
 from ...seals import Damaged
 from ..file import fulltext as _fulltext
 from . import rows as _rows
+from . import search as _search
 from .tables import COMMITS, TABLES, Absent, Change, Record, Snapshot, Tables, Unreadable, again
+from .words import matched
 
 _COMMITS: Final = 64
 """Fewest changes before the tables are compacted."""
+_FEWEST: Final = 1000
+"""Fewest rows of a table with indexes of Lance."""
 _MOST_COMMITS: Final = 1024
 """Most changes before they are, even where they hold few rows beside those that were compacted before."""
+_KEEP: Final = 3600.0
+"""Seconds for which old versions stay when the tables are compacted: readers may still read them."""
+EXACT_NODES: Final = 50_000
+"""Most nodes that a question scores one and all, by default."""
 _REMOTE: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^?#]+")
 
 T = TypeVar("T")
@@ -44,7 +53,7 @@ class Engine:
     :param dimension: dimension of the vectors; 0 opens an index of any dimension.
     :param create: create an index where there is none; needs ``embedder`` and ``dimension``.
     :param wait: seconds to wait for an answer of the object storage, and for other writers.
-    :param keep: seconds for which old versions stay when the tables are compacted: readers may still read them.
+    :param exact_nodes: most nodes that a question scores one and all; a larger index is searched approximately.
     :raises MissingExtra: lancedb is not installed.
     :raises BadInput: there is no index, or it is damaged, or it has another layout, embedder or dimension.
     :raises OutsideFailed: the object storage cannot be reached, or the folder cannot be written.
@@ -60,11 +69,12 @@ class Engine:
         *,
         create: bool = False,
         wait: float = 30.0,
-        keep: float = 3600.0,
+        exact_nodes: int = EXACT_NODES,
     ) -> None:
         try:
             import lancedb
             import pyarrow
+            import pyarrow.compute
         except ImportError as error:
             raise MissingExtra(
                 f"the store lance needs lancedb ({error}); run: pip install 'prunus[lance]'", subject="lance"
@@ -75,11 +85,11 @@ class Engine:
         elif not _REMOTE.fullmatch(address):
             raise BadInput("lance: write the address as s3://bucket/prefix", subject="store")
         self.place = f"lance:{hide_logins(address)}"
-        self._wait, self._keep = wait, keep
+        self._wait, self._exact_nodes = wait, exact_nodes
         self._tables = Tables((lancedb, pyarrow), address, self.place, wait)
         self._lock = threading.Lock()
         self._view: View | None = None
-        self._sizes: dict[tuple[int, str], tuple[int, float, list[str]]] = {}
+        self._known: dict[tuple[int, str], _search.Statistics] = {}
         self.embedder, self.dimension = self._opened(embedder, dimension, create)
 
     def _opened(self, embedder: str, dimension: int, create: bool) -> tuple[str, int]:
@@ -241,12 +251,28 @@ class Engine:
         """
         name = "leaves" if layer == "leaves" else "parents"
 
-        def search(snapshot: Snapshot) -> dict[int, float]:
-            count, average, languages = self._size_of(snapshot, name)
-            terms = _fulltext.terms_of(query, languages)
-            return _fulltext.bm25(_rows.matches(snapshot, name, terms), count, average) if terms else {}
+        def found(snapshot: Snapshot) -> dict[int, float]:
+            known = self._statistics(snapshot, name)
+            terms = _fulltext.terms_of(query, known.languages)
+            ids, scores = matched(snapshot, name, terms, known.count, known.average)
+            return dict(zip(ids.tolist(), scores.tolist(), strict=True))
 
-        return self._read(search)
+        return self._read(found)
+
+    def candidates(self, search: Search) -> Candidates | None:
+        """Return the nodes that may be the best for a question; None where the index has few nodes.
+
+        :raises BadInput: a document is not in the index.
+        """
+
+        def found(snapshot: Snapshot) -> Candidates | None:
+            if not _is_large(snapshot.record, self._exact_nodes):
+                return None
+            kinds = ("leaves", "parents") if search.summaries else ("leaves",)
+            known = [self._statistics(snapshot, name, sample=True) for name in kinds]
+            return _search.candidates(snapshot, search, known, self.place)
+
+        return self._read(found)
 
     def view(self) -> View:
         """Return all nodes as arrays; cached for each state of the index."""
@@ -302,11 +328,16 @@ class Engine:
         def written(change: Change) -> None:
             for name in TABLES:
                 change.compact(name)
+            if _is_index_due(change.record, self._exact_nodes):
+                for name in ("leaves", "parents"):
+                    if change.counts[name] >= _FEWEST:
+                        change.cells[name] = _search.index(change, name)
+                change.indexed = change.counts["leaves"]
             change.mark_compacted()
 
         self._changed(written, nodes=False)
         # what is older than this change is named by no record any more; younger versions may be another writer's
-        self._tables.prune(time.time() - began + self._keep)
+        self._tables.prune(time.time() - began + _KEEP)
 
     # --- notes -------------------------------------------------------------------------------
 
@@ -353,21 +384,19 @@ class Engine:
             return result, change.record if change.empty else change.commit(nodes)
 
         result, record = cast("tuple[T, Record]", again(once, self._wait, self.place))
-        if nodes and _is_compaction_due(record):
+        if nodes and (_is_compaction_due(record) or _is_index_due(record, self._exact_nodes)):
             with suppress(OutsideFailed):  # the change is stored; a later one compacts
                 self.compact()
         return result
 
-    def _size_of(self, snapshot: Snapshot, name: str) -> tuple[int, float, list[str]]:
-        """Return (number of the texts, mean number of their words, languages); kept for a few states."""
+    def _statistics(self, snapshot: Snapshot, name: str, sample: bool = False) -> _search.Statistics:
+        """Return the statistics of a table; they are kept for a few states."""
         key = (snapshot.record.version, name)
-        if key not in self._sizes:
-            where = "" if name == "leaves" else "text <> ''"
-            words = snapshot.read(name, ["words"], where).column("words").to_numpy()
-            found = snapshot.read("documents", ["language"]).column("language").to_pylist() if name == "leaves" else []
-            size = (len(words), float(words.mean()) if len(words) else 0.0, sorted({*found}) or [""])
-            self._sizes = {**dict(list(self._sizes.items())[-3:]), key: size}
-        return self._sizes[key]
+        known = self._known.get(key) or _search.statistics(snapshot, name)
+        if sample and known.sample is None:
+            known = replace(known, sample=_search.sampled(snapshot, name))
+        self._known = {**dict(list(self._known.items())[-3:]), key: known}
+        return known
 
     def _check_vectors(self, subject: str, count: int, vectors: Vectors) -> None:
         if vectors.shape != (count, self.dimension) and (count or len(vectors)):
@@ -386,3 +415,12 @@ def _is_compaction_due(record: Record) -> bool:
     number, rows = record.compacted
     changes = record.number - number
     return changes >= _MOST_COMMITS or (changes >= _COMMITS and record.written >= rows)
+
+
+def _is_large(record: Record, exact_nodes: int) -> bool:
+    return record.counts["leaves"] + record.counts["parents"] > exact_nodes
+
+
+def _is_index_due(record: Record, exact_nodes: int) -> bool:
+    """Tell whether a large index needs indexes of Lance: it has none, or has grown to four times what they were for."""
+    return _is_large(record, exact_nodes) and record.counts["leaves"] >= max(_FEWEST, 4 * record.indexed)

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
-from ....core.ports import Vectors
+from ....core.ports import Ints, Vectors
 from ....core.seal import seal
-from ....core.text.bm25 import stem, tokens
 from ...nodes import Growth, IndexedDocument, Leaf, Node, Parent, View
 from ...seals import Damaged, check
 from ..file.fulltext import clean
-from .tables import Change, Snapshot, quoted, rows_among
+from .tables import Change, Snapshot, among, rows_among
+from .words import COLUMNS, Rows, lexis
 
 LAYOUT: Final = 1
 
@@ -47,9 +48,6 @@ _WHOLE: Final = (
     "body",
     "seal",
 )
-
-_LONGEST: Final = 400
-"""Most letters of a word, as in a question's terms."""
 
 
 def schemas(arrow: Any, dimension: int) -> dict[str, Any]:
@@ -109,7 +107,7 @@ def _leaf_row(id: int, number: int, place: int, leaf: Leaf, vector: Vectors, lan
     row: dict[str, Any]
     row = {"id": id, "document": number, "place": place, "first": leaf.start, "last": leaf.end, "text": text,
            "tokens": leaf.tokens, "above": above, "own": np.asarray(vector, np.float32)}  # fmt: skip
-    row |= _lexis(text, " ".join(leaf.above), language)
+    row |= lexis(text, " ".join(leaf.above), language)
     row["body"] = seal(text, above)
     row["seal"] = _leaf_seal([row[name] for name in _LEAF], row["own"])
     return row
@@ -119,27 +117,10 @@ def _parent_row(known: Mapping[str, Any], **others: Any) -> dict[str, Any]:
     """Return the row of a parent: its columns, some of them replaced, with its words and checksums."""
     row = {**known, **others}
     row["children"] = sorted({*row["children"]})
-    row |= _lexis(row["text"], "", "")
+    row |= lexis(row["text"], "", "")
     row["body"] = seal(row["text"], "[]")
     row["seal"] = _parent_seal([row[name] for name in _PARENT], row["children"], row["own"], row["routing"])
     return row
-
-
-def _lexis(text: str, above: str, language: str) -> dict[str, Any]:
-    """Return the columns of the stemmed words; a word of the headings ``above`` counts half."""
-    counts: dict[str, float] = {}
-    words = 0
-    for part, weight in ((text, 1.0), (above, 0.5)):
-        for word in stem(tokens(clean(part)), language):
-            words += 1
-            counts[word[:_LONGEST]] = counts.get(word[:_LONGEST], 0.0) + weight
-    terms = list(counts)
-    return {
-        "terms": terms,
-        "counts": list(counts.values()),
-        "words": words,
-        "lexis": _lexis_seal(terms, counts.values()),
-    }
 
 
 def _add(change: Change, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -213,12 +194,12 @@ def _without_summary(row: Mapping[str, Any], **others: Any) -> dict[str, Any]:
     return _parent_row(row, text="", tokens=0, own=None, **others)
 
 
-def whole_parents(change: Change, ids: Sequence[int]) -> list[dict[str, Any]]:
-    """Return the rows of parents to write them again.
+def whole_parents(state: Snapshot | Change, ids: Sequence[int]) -> list[dict[str, Any]]:
+    """Return the whole rows of parents.
 
     :raises Damaged: one does not match its checksums, which a new checksum would hide.
     """
-    found = rows_among(change, "parents", _WHOLE, "id", sorted(ids))
+    found = rows_among(state, "parents", _WHOLE, "id", sorted(ids))
     for row in found:
         for name in ("own", "routing"):
             row[name] = None if row[name] is None else np.asarray(row[name], np.float32)
@@ -336,10 +317,6 @@ def _parent_seal(fields: Sequence[int], children: Sequence[int], own: Vectors | 
     return seal(*fields, *children, _crc(own), _crc(routing))
 
 
-def _lexis_seal(terms: Iterable[str], counts: Iterable[float]) -> int:
-    return seal(*terms, *map(float, counts))
-
-
 def check_sum(snapshot: Snapshot, name: str, sealed: Sequence[int]) -> None:
     """Check that no row of a table is missing.
 
@@ -394,18 +371,6 @@ def nodes(snapshot: Snapshot, ids: Sequence[int]) -> list[Node]:
     return [found[id] for id in wanted if id in found]
 
 
-def matches(snapshot: Snapshot, name: str, terms: Sequence[str]) -> Iterator[tuple[int, int, str, float]]:
-    """Yield (node, number of its words, term, weighted frequency) of every match in a table."""
-    where = f"array_has_any(terms, [{', '.join(map(quoted, terms))}])"
-    wanted = set(terms)
-    for row in snapshot.read(name, ["id", "words", "terms", "counts", "lexis"], where).to_pylist():
-        if row["lexis"] != _lexis_seal(row["terms"], row["counts"]):
-            raise Damaged(f"the words of node {row['id']} do not match their checksum")
-        for term, count in zip(row["terms"], row["counts"], strict=True):
-            if term in wanted:
-                yield row["id"], row["words"], term, count
-
-
 def view(snapshot: Snapshot) -> View:
     """Return all nodes as arrays.
 
@@ -419,9 +384,9 @@ def view(snapshot: Snapshot) -> View:
     leaves = snapshot.read("leaves", [*_LEAF, "own", "seal"])
     parents = snapshot.read("parents", [*_PARENT, "children", "own", "routing", "seal"])
     count = leaves.num_rows
-    own, with_own = _matrix(parents.column("own"), dimension)
-    means, _ = _matrix(parents.column("routing"), dimension)
-    matrix = np.concatenate([_matrix(leaves.column("own"), dimension)[0], own, means])
+    own, with_own = matrix_of(parents.column("own"), dimension)
+    means, _ = matrix_of(parents.column("routing"), dimension)
+    matrix = np.concatenate([matrix_of(leaves.column("own"), dimension)[0], own, means])
     own_rows = np.full(parents.num_rows, -1, np.int64)
     own_rows[with_own] = count + np.arange(len(own))
     routing_rows = count + len(own) + np.arange(parents.num_rows)
@@ -440,7 +405,7 @@ def view(snapshot: Snapshot) -> View:
     return result
 
 
-def _matrix(column: Any, dimension: int) -> tuple[Vectors, Any]:
+def matrix_of(column: Any, dimension: int) -> tuple[Vectors, Any]:
     """Return the vectors of a column, float32 [vectors, dimension], and the rows that have one."""
     valid = np.flatnonzero(column.is_valid().to_numpy())
     flat = column.combine_chunks().flatten().to_numpy() if len(valid) else np.zeros(0, np.float32)
@@ -458,7 +423,10 @@ def _places(table: Any, place: Mapping[int, int]) -> Any:
 def _check_leaves(snapshot: Snapshot, leaves: Any, matrix: Vectors) -> None:
     sealed = leaves.column("seal").to_pylist()
     check_sum(snapshot, "leaves", sealed)
-    columns = [leaves.column(name).to_pylist() for name in _LEAF]
+    _check_vectors([leaves.column(name).to_pylist() for name in _LEAF], sealed, matrix)
+
+
+def _check_vectors(columns: Sequence[Sequence[int]], sealed: Sequence[int], matrix: Vectors) -> None:
     for expected, vector, fields in zip(sealed, matrix, zip(*columns, strict=True), strict=False):
         if _leaf_seal(fields, vector) != expected:
             raise Damaged(f"node {fields[0]} does not match its checksum")
@@ -475,6 +443,50 @@ def _check_parents(snapshot: Snapshot, parents: Any, matrix: Vectors, own_rows: 
             raise Damaged(f"node {fields[0]} does not match its checksum")
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Some nodes with their vectors, checked; the columns are int [n], the matrix is float32 [n, dimension]."""
+
+    ids: Ints
+    layer: Ints
+    document: Ints
+    place: Ints
+    tokens: Ints
+    matrix: Vectors
+
+
+def checked_leaves(snapshot: Snapshot, ids: Sequence[int]) -> Found:
+    """Return leaves in the order of their numbers as given; all must be there.
+
+    :raises Damaged: one is missing, or does not match its checksum.
+    """
+    parts = [snapshot.read("leaves", [*_LEAF, "own", "seal"], where) for where in among("id", ids)]
+    matrix = np.concatenate([matrix_of(part.column("own"), snapshot.record.dimension)[0] for part in parts] or
+                            [np.zeros((0, snapshot.record.dimension), np.float32)])  # fmt: skip
+    columns = {name: [value for part in parts for value in part.column(name).to_pylist()] for name in (*_LEAF, "seal")}
+    _check_vectors([columns[name] for name in _LEAF], columns["seal"], matrix)
+    at = {id: index for index, id in enumerate(columns["id"])}
+    if not at.keys() >= {*ids}:
+        raise Damaged("rows of the table leaves are missing")
+    order = np.asarray([at[id] for id in ids], np.int64)
+    document, place, tokens = (np.asarray(columns[name], np.int64)[order] for name in ("document", "place", "tokens"))
+    return Found(np.asarray(ids, np.int64), np.zeros(len(ids), np.int64), document, place, tokens, matrix[order])
+
+
+def checked_summaries(snapshot: Snapshot, ids: Sequence[int]) -> Found:
+    """Return the summaries among some nodes, sorted by number; a parent without a text is left out.
+
+    :raises Damaged: one does not match its checksum.
+    """
+    rows = [row for row in whole_parents(snapshot, ids) if row["own"] is not None]
+    rows.sort(key=lambda row: int(row["id"]))
+    matrix = np.stack([row["own"] for row in rows]) if rows else np.zeros((0, snapshot.record.dimension), np.float32)
+    found, layer, document, tokens = (
+        np.asarray([row[name] for row in rows], np.int64) for name in ("id", "layer", "document", "tokens")
+    )
+    return Found(found, layer, document, np.full(len(rows), -1), tokens, matrix)
+
+
 def each_check(snapshot: Snapshot) -> Iterator[Any]:
     """Yield a function for each part of the index, which raises Damaged where the part is damaged."""
     yield lambda: view(snapshot)
@@ -485,13 +497,7 @@ def each_check(snapshot: Snapshot) -> Iterator[Any]:
     for name in ("leaves", "parents"):
         for id in snapshot.read(name, ["id"]).column("id").to_pylist():
             yield lambda id=id: nodes(snapshot, [id])
-        for row in snapshot.read(name, ["id", "terms", "counts", "lexis"]).to_pylist():
-            yield lambda row=row: _check_words(row)
-
-
-def _check_words(row: Mapping[str, Any]) -> None:
-    if row["lexis"] != _lexis_seal(row["terms"], row["counts"]):
-        raise Damaged(f"the words of node {row['id']} do not match their checksum")
+        yield lambda name=name: Rows(snapshot.tables.arrow, snapshot.read(name, COLUMNS))
 
 
 def notes(snapshot: Snapshot, prefix: str) -> dict[str, str]:

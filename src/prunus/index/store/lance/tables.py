@@ -32,7 +32,7 @@ _AMONG: Final = 5000
 _OPEN: Final = 16
 """Most versions of tables that stay open."""
 _NEVER: Final = timedelta(days=36_500)
-_PARTS: Final = ("data", "_deletions", "_versions")
+_PARTS: Final = ("data", "_deletions", "_indices", "_versions")
 """The folders of a table that hold what counts."""
 _COARSE: Final = 3.0
 """Seconds by which the times of files may be rounded."""
@@ -77,6 +77,8 @@ class Record:
     :param counts, seals: number of the rows of each table, and the sum of their seals.
     :param compacted: number of the commit that compacted the tables, and the number of rows then.
     :param written: rows that have been written since then.
+    :param cells: for a large table, the number of cells of its index of vectors.
+    :param indexed: number of leaves for which the indexes were made; 0 without.
     :param token: drawn at random by the writer, by which it knows its own commit.
     """
 
@@ -92,6 +94,8 @@ class Record:
     seals: Mapping[str, int]
     compacted: Sequence[int] = (0, 0)
     written: int = 0
+    cells: Mapping[str, int] = field(default_factory=dict)
+    indexed: int = 0
     token: str = ""
 
     def text(self) -> str:
@@ -298,6 +302,8 @@ class Change:
     next_node: int = field(init=False)
     counts: dict[str, int] = field(init=False)
     seals: dict[str, int] = field(init=False)
+    cells: dict[str, int] = field(init=False)
+    indexed: int = field(init=False)
     _compacted: Sequence[int] = field(init=False)
     _written: int = field(init=False)
     _open: dict[str, Any] = field(default_factory=dict)
@@ -307,6 +313,7 @@ class Change:
     def __post_init__(self) -> None:
         self.next_document, self.next_node = self.record.next_document, self.record.next_node
         self.counts, self.seals = {**self.record.counts}, {**self.record.seals}
+        self.cells, self.indexed = {**self.record.cells}, self.record.indexed
         self._compacted, self._written = self.record.compacted, self.record.written
 
     def read(self, name: str, columns: Sequence[str], where: str = "") -> Any:
@@ -348,6 +355,15 @@ class Change:
         if (len(sealed), sum(sealed)) != (self.counts[name], self.seals[name]):
             raise Lost  # rows of another writer came in between
 
+    def index(self, name: str, columns: Mapping[str, Any]) -> None:
+        """Make indexes of a table anew, by column; the table must have been compacted by this change."""
+        table = self._writable(name)
+        for column, made in columns.items():
+            with self.tables.told(name):
+                table.create_index(column, config=made, replace=True)
+                version = int(table.version)
+            self._step(name, version)
+
     def mark_compacted(self) -> None:
         """Note in the record that the tables have been compacted."""
         self._compacted, self._written = (self.record.number + 1, sum(self.counts.values())), 0
@@ -375,6 +391,8 @@ class Change:
             seals=self.seals,
             compacted=self._compacted,
             written=self._written,
+            cells=self.cells,
+            indexed=self.indexed,
             token=secrets.token_hex(16),
         )
         for name in self._tips:
@@ -437,9 +455,9 @@ def quoted(value: str | int) -> str:
 def _written_since(folder: Path, since: float) -> set[Path]:
     """Return the files of a folder that were written after a time."""
     found: set[Path] = set()
-    for path in folder.iterdir() if folder.is_dir() else ():
+    for path in folder.rglob("*"):
         with suppress(FileNotFoundError):  # another process may just have removed or renamed it
-            if path.stat().st_mtime > since:
+            if path.is_file() and path.stat().st_mtime > since:
                 found.add(path)
     return found
 
