@@ -26,7 +26,7 @@ from tests.s3_server import SECRET, Server, s3  # noqa: F401
 import prunus
 from prunus import BadInput, Index, OutsideFailed
 from prunus.core.errors import PrunusError
-from prunus.index.nodes import Parent
+from prunus.index.nodes import Parent, Search
 from prunus.index.store.lance import engine as lance
 from prunus.index.store.lance import rows, tables
 
@@ -225,6 +225,70 @@ def test_tables_are_compacted_by_themselves(tmp_path: Path, monkeypatch: pytest.
         store.add(*given_document(str(turn % 2), 2, turn))
         sizes.append(len(list((tmp_path / "index" / "leaves.lance" / "data").iterdir())))
     assert max(sizes) <= 8 and store.view().leaves == 4
+
+
+# --- large indexes -------------------------------------------------------------------------------
+
+
+def filled(folder: Path, documents: int, **others: Any) -> lance.Engine:
+    """An index of documents with 10 leaves each, and a summary of every two documents."""
+    store = store_in(folder, **others)
+    store.add_many([given_document(f"{id} topic{id % 7}", 10, id) for id in range(documents)])
+    leaf = store.view().ids.tolist()
+    parents = [Parent(tuple(leaf[at : at + 20]), 1, text=f"about {at}", tokens=2) for at in range(0, len(leaf), 20)]
+    means = np.stack([vector(7_000_000 + at) for at in range(len(parents))])
+    store.replace_tree(parents, means, means)
+    return store
+
+
+def test_what_a_search_finds_has_the_scores_of_the_whole_view(tmp_path: Path) -> None:
+    store = filled(tmp_path, 12, exact_nodes=50)
+    view, wanted = store.view(), vector(3004)
+    search = Search("topic3 sentence about 20", wanted, 5, 2000, 2, summaries=True)
+    found = store.candidates(search)
+    assert found is not None and 10 < len(found.ids) < len(view.ids)
+    at = {int(id): index for index, id in enumerate(view.ids)}
+    places = [at[int(id)] for id in found.ids]
+    assert places == sorted(places), "in the order of the view"
+    assert found.cosine == pytest.approx(view.similarities(wanted)[places], abs=1e-6)
+    words = {**store.lexical(search.query), **store.lexical(search.query, "summaries")}
+    assert found.bm25 == pytest.approx([words.get(int(id), 0.0) for id in found.ids])
+    best = view.ids[np.argsort(-view.similarities(wanted)[: view.leaves])[:5]]
+    assert {*best.tolist()} <= {*found.ids.tolist()}
+    leaf = found.layer == 0
+    assert set(found.siblings[leaf]) == {10} and set(found.siblings[~leaf]) == {0}
+    cosines = view.similarities(wanted)[: view.leaves]
+    assert found.leaves.cosine == pytest.approx((cosines.mean(), cosines.std()), abs=1e-6)
+    scores = np.asarray([words.get(int(id), 0.0) for id in view.ids[: view.leaves]])
+    assert found.leaves.bm25 == pytest.approx((scores.mean(), scores.std()))
+
+
+def test_a_search_in_some_documents_finds_all_their_nodes_and_no_others(tmp_path: Path) -> None:
+    store = filled(tmp_path, 12, exact_nodes=50)
+    found = store.candidates(Search("topic3", vector(3004), 5, 2000, 2, documents=("3 topic3", "4 topic4")))
+    assert found is not None
+    assert {node.document for node in store.get(found.ids.tolist())} == {"3 topic3", "4 topic4"}
+    assert len(found.ids) == 20
+    with pytest.raises(BadInput, match="there is no document 'x'"):
+        store.candidates(Search("topic3", vector(3004), 5, 2000, 2, documents=("x",)))
+    assert lance.Engine(tmp_path / "index").candidates(Search("topic3", vector(3004), 5, 2000, 2)) is None
+
+
+def test_a_large_index_has_indexes_of_lance_and_finds_with_them_what_was_added_later_too(tmp_path: Path) -> None:
+    store = filled(tmp_path, 130, exact_nodes=500)
+    record = store._tables.record()
+    assert record is not None and record.cells["leaves"] and record.indexed == 1300
+    store.add(*given_document("later topic9", 3, 999))
+    view, hits = store.view(), 0
+    for seed in range(20):
+        wanted = vector(seed * 1000)
+        found = store.candidates(Search("topic9", wanted, 20, 2000, 2))
+        assert found is not None
+        best = view.ids[np.argsort(-view.similarities(wanted)[: view.leaves])[:20]]
+        hits += len({*best.tolist()} & {*found.ids.tolist()})
+        assert {node.id for node in store.get(found.ids.tolist()) if node.document == "later topic9"}
+    assert hits >= 0.9 * 20 * 20
+    assert len(store.lexical("topic3 topic9")) == 193 and store.damage() == []
 
 
 # --- damage and wrong places ---------------------------------------------------------------------

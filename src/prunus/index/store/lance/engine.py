@@ -330,7 +330,7 @@ class Engine:
                 change.compact(name)
             if _is_index_due(change.record, self._exact_nodes):
                 for name in ("leaves", "parents"):
-                    if change.counts[name] >= _FEWEST:
+                    if len(change.read(name, ["id"], "own IS NOT NULL")) >= _FEWEST:
                         change.cells[name] = _search.index(change, name)
                 change.indexed = change.counts["leaves"]
             change.mark_compacted()
