@@ -52,7 +52,7 @@ class Engine:
     :param embedder: identity of the embedder of the vectors; '' opens an index of any embedder.
     :param dimension: dimension of the vectors; 0 opens an index of any dimension.
     :param create: create an index where there is none; needs ``embedder`` and ``dimension``.
-    :param wait: seconds to wait for an answer of the object storage, and for other writers.
+    :param wait: seconds to wait for other writers; object storage that does not answer fails after about twice as long.
     :param exact_nodes: most nodes that a question scores one and all; a larger index is searched approximately.
     :raises MissingExtra: lancedb is not installed.
     :raises BadInput: there is no index, or it is damaged, or it has another layout, embedder or dimension.

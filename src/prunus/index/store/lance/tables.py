@@ -265,12 +265,12 @@ class Tables:
 
     def _connected(self) -> Any:
         if self._connection is None:
-            seconds = f"{max(1, int(self._wait))}s"
+            seconds = max(1, int(self._wait / 3))  # Lance lists a folder six times before it gives up
             limits = {
                 "client_max_retries": "3",
-                "client_retry_timeout": str(max(1, int(self._wait))),
-                "connect_timeout": f"{max(1, min(5, int(self._wait)))}s",
-                "timeout": seconds,
+                "client_retry_timeout": str(seconds),
+                "connect_timeout": f"{min(5, seconds)}s",
+                "timeout": f"{seconds}s",
             }
             options = limits if self.folder is None else None
             self._connection = self._lancedb.connect(self.address, storage_options=options)
