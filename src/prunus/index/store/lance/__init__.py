@@ -1,0 +1,1 @@
+"""An index in tables of LanceDB, in a folder or on object storage."""

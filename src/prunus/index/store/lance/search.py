@@ -1,0 +1,201 @@
+"""Search in a large index without reading all nodes: Lance finds the nearest vectors and the rows with a word.
+
+The nearest vectors come from Lance's index (IVF with product quantisation, compared again with the stored vectors), or
+from a scan of the column where there is none. BM25 scores are exact. The scores of the nodes that are found are exact;
+mean and deviation of all cosines are estimated from a sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....core.errors import BadInput
+from ....core.ports import Ints, Vectors
+from ...nodes import RUN, Candidates, Search, Spread
+from ..file.fulltext import clean, terms_of
+from . import rows as _rows
+from .tables import Change, Snapshot, rows_among
+from .words import matched
+
+_SAMPLE: Final = 2000
+"""Vectors from which mean and deviation of all cosines are estimated."""
+_PROBES: Final = 24
+"""Cells of the index that are searched, at least; and one in so many of all."""
+_SHARE: Final = 12
+_REFINED: Final = 4
+"""So many times the wanted vectors are compared again with the stored vectors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Numbers of all texts of one kind in one state.
+
+    :param average: mean number of words.
+    :param tokens: mean number of tokens.
+    :param languages: of the documents; [''] for summaries.
+    :param sample: some of their vectors.
+    """
+
+    count: int
+    average: float
+    tokens: float
+    languages: Sequence[str]
+    sample: Vectors | None = None
+
+
+def statistics(snapshot: Snapshot, name: str) -> Statistics:
+    """Return the statistics of a table, without a sample."""
+    leaves = name == "leaves"
+    table = snapshot.read(name, ["words", "tokens"], "" if leaves else "text <> ''")
+    words, tokens = (table.column(column).to_numpy() for column in ("words", "tokens"))
+    languages = snapshot.read("documents", ["language"]).column("language").to_pylist() if leaves else []
+    means = [float(values.mean()) if len(values) else 0.0 for values in (words, tokens)]
+    return Statistics(len(words), means[0], means[1], sorted({*languages}) or [""])
+
+
+def sampled(snapshot: Snapshot, name: str) -> Vectors:
+    """Return the vectors of some rows at equal distances, float32 [n, dimension]."""
+    table = snapshot.tables.at(name, snapshot.record.versions[name])
+    count = snapshot.record.counts[name]
+    offsets = np.linspace(0, count - 1, min(count, _SAMPLE)).astype(np.int64).tolist() if count else []
+    if not offsets:
+        return np.zeros((0, snapshot.record.dimension), np.float32)
+    with snapshot.tables.told(name):
+        found = table.take_offsets(offsets).select(["own"]).to_arrow()
+    return _rows.matrix_of(found.column("own"), snapshot.record.dimension)[0]
+
+
+def candidates(snapshot: Snapshot, search: Search, known: Sequence[Statistics], place: str) -> Candidates:
+    """Return the nodes that may be the best for a question.
+
+    :param known: the statistics of the leaves, and of the summaries, with samples.
+    :param place: names the index in messages.
+    :raises BadInput: a document is not in the index.
+    :raises Damaged: a row that is needed does not match its checksum.
+    """
+    vector = np.asarray(search.vector, np.float32)
+    numbers = _numbers(snapshot, search.documents, place)
+    reach = search.reach_of(known[0].tokens)
+    parts = [_leaves(snapshot, search, vector, known[0], (numbers, reach))]
+    if search.summaries:
+        parts.append(_summaries(snapshot, search, vector, known[1], numbers))
+    columns = [np.concatenate(pair) for pair in zip(*(part for part, _ in parts), strict=True)]
+    spreads = [spread for _, spread in parts]
+    make: Any = Candidates  # the columns are in the order of its fields
+    result: Candidates = make(*columns, reach, spreads[0], spreads[-1])
+    return result
+
+
+def _numbers(snapshot: Snapshot, documents: Sequence[str], place: str) -> list[int]:
+    found = rows_among(snapshot, "documents", ["id", "number"], "id", [clean(id) for id in documents])
+    numbers = {row["id"]: row["number"] for row in found}
+    for id in documents:
+        if clean(id) not in numbers:
+            raise BadInput(f"{place}: there is no document {id!r}", subject=id)
+    return sorted(numbers.values())
+
+
+Part = tuple[list[NDArray[Any]], Spread]
+
+
+def _leaves(
+    snapshot: Snapshot, search: Search, vector: Vectors, known: Statistics, scope: tuple[list[int], int]
+) -> Part:
+    """Return the columns of the leaves that were found, with the leaves around them, and the spread of the scores."""
+    numbers, reach = scope
+    matches, scores = matched(snapshot, "leaves", terms_of(search.query, known.languages), known.count, known.average)
+    best = np.zeros(0, np.int64)
+    if not numbers:
+        best = np.union1d(_nearest(snapshot, "leaves", vector, search.count), _largest(matches, scores, search.count))
+        numbers = sorted({row["document"] for row in rows_among(snapshot, "leaves", ["document"], "id", best.tolist())})
+    light = rows_among(snapshot, "leaves", ["id", "document", "place"], "document", numbers)
+    table: Any = np.asarray([(row["document"], row["place"], row["id"]) for row in light], np.int64).reshape(-1, 3)
+    table = table[np.lexsort((table[:, 1], table[:, 0]))]
+    document, _, ids = table.T
+    _, inverse, sizes = np.unique(document, return_inverse=True, return_counts=True)
+    siblings = sizes[inverse]
+    chosen = (
+        np.arange(len(ids))
+        if search.documents
+        else _around(np.flatnonzero(np.isin(ids, best)), siblings, document, reach)
+    )
+    found = _rows.checked_leaves(snapshot, ids[chosen].tolist())
+    cosine = found.matrix @ vector
+    columns = [ids[chosen], np.zeros(len(chosen), np.int64), document[chosen], found.place, found.tokens,
+               cosine.astype(np.float64), _scores_of(ids[chosen], matches, scores), siblings[chosen]]  # fmt: skip
+    return columns, _spread(known, vector, scores)
+
+
+def _around(best: Ints, siblings: Ints, document: Ints, reach: int) -> Ints:
+    """Return the places of the best leaves and of the leaves around them that count."""
+    allowed = np.minimum(np.maximum(1, siblings[best] // RUN), reach)
+    found = [best]
+    for step in range(1, int(allowed.max(initial=0)) + 1):
+        for places in (best - step, best + step):
+            inside = (allowed >= step) & (places >= 0) & (places < len(document))
+            inside[inside] = document[places[inside]] == document[best[inside]]
+            found.append(places[inside])
+    return np.unique(np.concatenate(found))
+
+
+def _summaries(snapshot: Snapshot, search: Search, vector: Vectors, known: Statistics, numbers: list[int]) -> Part:
+    matches, scores = matched(snapshot, "parents", terms_of(search.query, [""]), known.count, known.average)
+    if numbers:
+        ids = np.sort([row["id"] for row in rows_among(snapshot, "parents", ["id"], "document", numbers)])
+    else:
+        ids = np.union1d(_nearest(snapshot, "parents", vector, search.count), _largest(matches, scores, search.count))
+    found = _rows.checked_summaries(snapshot, ids.astype(np.int64).tolist())
+    columns = [found.ids, found.layer, found.document, np.full(len(found.ids), -1), found.tokens,
+               (found.matrix @ vector).astype(np.float64), _scores_of(found.ids, matches, scores),
+               np.zeros(len(found.ids), np.int64)]  # fmt: skip
+    return columns, _spread(known, vector, scores)
+
+
+def _nearest(snapshot: Snapshot, name: str, vector: Vectors, count: int) -> Ints:
+    """Return the numbers of the nodes with about the greatest cosines."""
+    table = snapshot.tables.at(name, snapshot.record.versions[name])
+    cells = snapshot.record.cells.get(name, 0)
+    with snapshot.tables.told(name):
+        query = table.search(vector, vector_column_name="own").distance_type("dot").select(["id", "_distance"])
+        if cells:
+            query = query.nprobes(min(cells, max(_PROBES, cells // _SHARE))).refine_factor(_REFINED)
+        found = query.limit(count).to_arrow()
+    return np.asarray(found.column("id").to_numpy(), np.int64)
+
+
+def _largest(ids: Ints, scores: NDArray[np.float64], count: int) -> Ints:
+    return ids[np.argpartition(-scores, count - 1)[:count]] if len(ids) > count else ids
+
+
+def _scores_of(ids: Ints, matches: Ints, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the BM25 scores of nodes; 0 for one without a term of the question."""
+    if not len(matches):
+        return np.zeros(len(ids))
+    order = np.argsort(matches)
+    at = order[np.minimum(np.searchsorted(matches, ids, sorter=order), len(matches) - 1)]
+    return np.where(matches[at] == ids, scores[at], 0.0)
+
+
+def _spread(known: Statistics, vector: Vectors, scores: NDArray[np.float64]) -> Spread:
+    """Return mean and deviation: exact for BM25, estimated from the sample for cosines."""
+    mean = float(scores.sum()) / max(1, known.count)
+    square = float(scores @ scores) / max(1, known.count)
+    cosines = known.sample @ vector if known.sample is not None and len(known.sample) else np.zeros(1, np.float32)
+    return Spread((float(cosines.mean()), float(cosines.std())), (mean, max(0.0, square - mean * mean) ** 0.5))
+
+
+def index(change: Change, name: str) -> int:
+    """Make the indexes of a large table anew; return the number of cells of the index of vectors."""
+    from lancedb.index import BTree, IvfPq, LabelList
+
+    dimension, count = change.record.dimension, change.counts[name]
+    cells = max(8, int(count**0.5 / 2))
+    parts = next(part for part in (2, 4, 1) if dimension % part == 0)
+    pq = IvfPq(distance_type="dot", num_partitions=cells, num_sub_vectors=dimension // parts, num_bits=8)
+    change.index(name, {"own": pq, "terms": LabelList(), "id": BTree(), "document": BTree()})
+    return cells

@@ -1,0 +1,471 @@
+"""The store in LanceDB: kills, overtaken writers, old versions, damage, object storage, and the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.cli.command import Cli, only_line
+from tests.cli.conftest import cli  # noqa: F401
+from tests.extras import need
+from tests.index.library import SUBJECTS, page
+from tests.index.test_store import DIMENSION, given_document, vector
+from tests.s3_server import SECRET, Server, s3  # noqa: F401
+
+import prunus
+from prunus import BadInput, Index, OutsideFailed
+from prunus.core.errors import PrunusError
+from prunus.index.nodes import Parent, Search
+from prunus.index.store.lance import engine as lance
+from prunus.index.store.lance import rows, tables
+
+pytestmark = pytest.mark.full
+
+QUESTION = "Where do passengers of the night train sleep?"
+
+
+@pytest.fixture(autouse=True)
+def _package() -> None:
+    need("lancedb")
+
+
+def store_in(folder: Path, **others: Any) -> lance.Engine:
+    return lance.Engine(folder / "index", "tiny", DIMENSION, create=True, **others)
+
+
+def begun(store: lance.Engine) -> tables.Change:
+    """A change of a writer that has begun."""
+    record = store._tables.record()
+    assert record is not None
+    return tables.Change(store._tables, record)
+
+
+# --- writers -------------------------------------------------------------------------------------
+
+
+def test_what_a_writer_wrote_that_was_killed_before_its_commit_is_never_seen(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    store.add(*given_document("a"))
+    killed = begun(store)
+    rows.drop_documents(killed, ["a"])
+    rows.put_documents(killed, [given_document("b")])
+    other = lance.Engine(tmp_path / "index")
+    assert [document.id for document in other.documents()] == ["a"] and other.view().leaves == 2
+    other.add(*given_document("c", 1, 2))
+    assert [document.id for document in other.documents()] == ["a", "c"] and other.view().leaves == 3
+    assert store.damage() == [] and len(store.lexical("says")) == 3
+
+
+def test_of_two_writers_the_slower_one_changes_nothing_and_begins_again(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    slow = begun(store)
+    rows.put_documents(slow, [given_document("slow")])
+    other = lance.Engine(tmp_path / "index")
+    other.add(*given_document("fast"))
+    with pytest.raises(tables.Lost):
+        slow.commit()
+    again = begun(store)
+    rows.put_documents(again, [given_document("slow", 1, 5)])
+    again.commit()
+    assert [document.id for document in other.documents()] == ["fast", "slow"]
+    assert other.view().leaves == 3 and other.damage() == []
+
+
+def test_a_writer_that_sees_versions_of_another_one_stops_before_it_counts(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    first, second = begun(store), begun(store)
+    rows.put_documents(first, [given_document("first")])
+    rows.put_documents(second, [given_document("second")])  # it restores the state before
+    with pytest.raises(tables.Lost):
+        rows.put_documents(first, [given_document("more")])
+    second.commit()
+    assert [document.id for document in store.documents()] == ["second"] and store.damage() == []
+
+
+def test_a_writer_without_a_chance_is_told_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = store_in(tmp_path, wait=0.2)
+
+    def lost(*_: object) -> None:
+        raise tables.Lost
+
+    monkeypatch.setattr(store._tables, "commit", lost)
+    with pytest.raises(OutsideFailed, match=r"other processes have been writing for over 0\.2 seconds"):
+        store.add(*given_document("a"))
+    assert store.documents() == []
+
+
+def test_an_answer_that_was_lost_does_not_make_a_commit_twice(tmp_path: Path) -> None:
+    """A request that the client sends again, because the answer to the first was lost, finds the record replaced."""
+    store = store_in(tmp_path)
+    change = begun(store)
+    rows.put_documents(change, [given_document("a")])
+    record = change.commit()
+    store._tables.commit(record)  # the same again: its own token tells that it is done
+    assert [document.id for document in store.documents()] == ["a"]
+
+
+WRITER = """
+import sys
+from tests.index.test_store import given_document
+from prunus.index.store.lance import engine as lance
+lance._COMMITS, lance._KEEP = 6, 0.0
+store = lance.Engine(sys.argv[1])
+print("ready", flush=True)
+for turn in range(100000):
+    store.add(*given_document(f"{turn % 5}-{turn % 10}", 2, turn % 5 * 10 + turn % 10))
+    print(f"{turn % 5}-{turn % 10}", flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_an_index_keeps_what_it_acknowledged(tmp_path: Path) -> None:
+    """The writer adds, replaces and compacts without pause; each kill comes at another moment."""
+    store_in(tmp_path)
+    draw = random.Random(5)
+    acknowledged: set[str] = set()
+    root = Path(__file__).parents[2]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root / "src"), str(root)])}
+    for _ in range(12):
+        process = subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(tmp_path / "index")], stdout=subprocess.PIPE, text=True, env=environment
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(draw.uniform(0.0, 1.0))
+        process.send_signal(signal.SIGKILL)
+        said = process.stdout.read()
+        process.stdout.close()
+        process.wait()
+        acknowledged |= set(said.split("\n")[:-1])
+        check(tmp_path / "index", acknowledged)
+    assert acknowledged
+
+
+def check(folder: Path, acknowledged: set[str]) -> None:
+    """Every acknowledged document is there, whole, with its own vectors; nothing is there in part."""
+    store = lance.Engine(folder)
+    view = store.view()
+    assert acknowledged <= set(view.names)
+    for node, row in zip(store.get(view.ids.tolist()), view.row, strict=True):
+        number, turn = node.document.split("-")
+        assert np.array_equal(view.matrix[row], vector((int(number) * 10 + int(turn)) * 1000 + node.place))
+    assert np.bincount(view.document, minlength=len(view.names)).tolist() == [2] * len(view.names)
+    assert len(store.lexical("says")) == view.leaves and store.damage() == []
+
+
+# --- old versions --------------------------------------------------------------------------------
+
+
+def test_compaction_frees_space_and_changes_nothing_that_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lance, "_KEEP", 0.0)
+    store = store_in(tmp_path)
+    for turn in range(12):
+        store.add(*given_document(str(turn % 3), 2, turn))
+    before, known = store.size(), store.view()
+    other = lance.Engine(tmp_path / "index")
+    store.compact()
+    assert store.size() < before / 2
+    for opened in (other, lance.Engine(tmp_path / "index")):
+        view = opened.view()
+        assert view.version == known.version and np.array_equal(view.ids, known.ids)
+        assert np.array_equal(view.matrix[view.row], known.matrix[known.row])
+        assert len(opened.get(view.ids.tolist())) == 6 and opened.damage() == []
+
+
+def test_old_versions_stay_for_readers_as_long_as_the_store_says(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    store.add(*given_document("a"))
+    record = store._tables.record()
+    assert record is not None
+    for turn in range(4):
+        store.add(*given_document("a", 1, turn))
+    store.compact()
+    old = tables.Snapshot(tables.Tables((need("lancedb"), need("pyarrow")), str(tmp_path / "index"), "x", 9.0), record)
+    assert len(rows.view(old).ids) == 2
+
+
+def test_a_state_that_was_removed_while_it_was_read_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lance, "_KEEP", 0.0)
+    store = store_in(tmp_path)
+    store.add(*given_document("a"))
+    other = lance.Engine(tmp_path / "index")
+    turns: list[int] = []
+
+    def read(snapshot: tables.Snapshot) -> int:
+        turns.append(snapshot.record.number)
+        if len(turns) == 1:
+            store.add(*given_document("b"))
+            store.compact()
+        return len(snapshot.read("leaves", ["id"]))
+
+    assert other._read(read) == 4 and len(turns) == 2
+
+
+def test_tables_are_compacted_by_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lance, "_COMMITS", 5)
+    monkeypatch.setattr(lance, "_KEEP", 0.0)
+    store = store_in(tmp_path)
+    sizes = []
+    for turn in range(20):
+        store.add(*given_document(str(turn % 2), 2, turn))
+        sizes.append(len(list((tmp_path / "index" / "leaves.lance" / "data").iterdir())))
+    assert max(sizes) <= 8 and store.view().leaves == 4
+
+
+# --- large indexes -------------------------------------------------------------------------------
+
+
+def filled(folder: Path, documents: int, **others: Any) -> lance.Engine:
+    """An index of documents with 10 leaves each, and a summary of every two documents."""
+    store = store_in(folder, **others)
+    store.add_many([given_document(f"{id} topic{id % 7}", 10, id) for id in range(documents)])
+    leaf = store.view().ids.tolist()
+    parents = [Parent(tuple(leaf[at : at + 20]), 1, text=f"about {at}", tokens=2) for at in range(0, len(leaf), 20)]
+    means = np.stack([vector(7_000_000 + at) for at in range(len(parents))])
+    store.replace_tree(parents, means, means)
+    return store
+
+
+def test_what_a_search_finds_has_the_scores_of_the_whole_view(tmp_path: Path) -> None:
+    store = filled(tmp_path, 12, exact_nodes=50)
+    view, wanted = store.view(), vector(3004)
+    search = Search("topic3 sentence about 20", wanted, 5, 2000, 2, summaries=True)
+    found = store.candidates(search)
+    assert found is not None and 10 < len(found.ids) < len(view.ids)
+    at = {int(id): index for index, id in enumerate(view.ids)}
+    places = [at[int(id)] for id in found.ids]
+    assert places == sorted(places), "in the order of the view"
+    assert found.cosine == pytest.approx(view.similarities(wanted)[places], abs=1e-6)
+    words = {**store.lexical(search.query), **store.lexical(search.query, "summaries")}
+    assert found.bm25 == pytest.approx([words.get(int(id), 0.0) for id in found.ids])
+    best = view.ids[np.argsort(-view.similarities(wanted)[: view.leaves])[:5]]
+    assert {*best.tolist()} <= {*found.ids.tolist()}
+    leaf = found.layer == 0
+    assert set(found.siblings[leaf]) == {10} and set(found.siblings[~leaf]) == {0}
+    cosines = view.similarities(wanted)[: view.leaves]
+    assert found.leaves.cosine == pytest.approx((cosines.mean(), cosines.std()), abs=1e-6)
+    scores = np.asarray([words.get(int(id), 0.0) for id in view.ids[: view.leaves]])
+    assert found.leaves.bm25 == pytest.approx((scores.mean(), scores.std()))
+
+
+def test_a_search_in_some_documents_finds_all_their_nodes_and_no_others(tmp_path: Path) -> None:
+    store = filled(tmp_path, 12, exact_nodes=50)
+    found = store.candidates(Search("topic3", vector(3004), 5, 2000, 2, documents=("3 topic3", "4 topic4")))
+    assert found is not None
+    assert {node.document for node in store.get(found.ids.tolist())} == {"3 topic3", "4 topic4"}
+    assert len(found.ids) == 20
+    with pytest.raises(BadInput, match="there is no document 'x'"):
+        store.candidates(Search("topic3", vector(3004), 5, 2000, 2, documents=("x",)))
+    assert lance.Engine(tmp_path / "index").candidates(Search("topic3", vector(3004), 5, 2000, 2)) is None
+
+
+def test_a_large_index_has_indexes_of_lance_and_finds_with_them_what_was_added_later_too(tmp_path: Path) -> None:
+    store = filled(tmp_path, 130, exact_nodes=500)
+    record = store._tables.record()
+    assert record is not None and record.cells["leaves"] and record.indexed == 1300
+    store.add(*given_document("later topic9", 3, 999))
+    view, hits = store.view(), 0
+    for seed in range(20):
+        wanted = vector(seed * 1000)
+        found = store.candidates(Search("topic9", wanted, 20, 2000, 2))
+        assert found is not None
+        best = view.ids[np.argsort(-view.similarities(wanted)[: view.leaves])[:20]]
+        hits += len({*best.tolist()} & {*found.ids.tolist()})
+        assert {node.id for node in store.get(found.ids.tolist()) if node.document == "later topic9"}
+    assert hits >= 0.9 * 20 * 20
+    assert len(store.lexical("topic3 topic9")) == 193 and store.damage() == []
+
+
+# --- damage and wrong places ---------------------------------------------------------------------
+
+
+def everything(store: lance.Engine) -> object:
+    view = store.view()
+    return (
+        [store.document(document.id) for document in store.documents()], store.get(view.ids.tolist()), store.edges(),
+        view.matrix[view.routing].tolist(), store.lexical("says sentence"), store.lexical("sum", "summaries"), store.notes(),
+    )  # fmt: skip
+
+
+def test_a_damaged_file_gives_what_was_there_or_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lance, "_KEEP", 0.0)
+    store = store_in(tmp_path)
+    store.add_many([given_document("a"), given_document("b", 3, 1)])
+    leaf = store.view().ids.tolist()
+    store.replace_tree([Parent(tuple(leaf), 1, text="a sum", tokens=2)], vector(1)[None], vector(2)[None])
+    store.put_notes({"built": "x"})
+    store.compact()
+    whole, draw, lines = everything(store), random.Random(1), 0
+    files = sorted(
+        path for path in (tmp_path / "index").rglob("*") if path.is_file() and "_transactions" not in path.parts
+    )
+    assert len(files) > 8
+    for path in files:
+        content = path.read_bytes()
+        for turn in range(3):
+            broken = bytearray(content)
+            if turn:
+                broken[draw.randrange(len(broken))] ^= 1 << draw.randrange(8)
+            path.write_bytes(broken[: len(broken) if turn else len(broken) // 2])
+            said = ""
+            try:
+                assert everything(lance.Engine(tmp_path / "index")) == whole, path
+            except PrunusError as error:
+                said = str(error)
+            assert "\n" not in said and (not said or said.startswith(store.place)), said
+            lines += bool(said)
+        path.write_bytes(content)
+    assert lines > 8 and everything(lance.Engine(tmp_path / "index")) == whole
+
+
+def test_a_row_that_another_program_changed_is_found(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    store.add_many([given_document("a"), given_document("b")])
+    table = store._tables.latest("documents")
+    table.update(where="id = 'a'", values={"text": "other"})
+    record = store._tables.record()
+    assert record is not None
+    store._tables.commit(
+        tables.replace(record, number=record.number + 1, versions={**record.versions, "documents": table.version})
+    )
+    assert store.document("b").text
+    with pytest.raises(BadInput, match=r"document a does not match its checksum.*add it again"):
+        store.document("a")
+    assert len(store.damage()) == 1
+    store.add(*given_document("a"))
+    assert store.damage() == []
+
+
+def test_wrong_places_are_one_line(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "file.txt").write_text("x", "utf-8")
+    for place, reason in (
+        ("other", "other files"),
+        ("other/file.txt", "not a folder"),
+        ("other/file.txt/x", "created"),
+    ):
+        with pytest.raises((BadInput, OutsideFailed), match=reason) as caught:
+            lance.Engine(tmp_path / place, "tiny", DIMENSION, create=True)
+        assert "\n" not in str(caught.value)
+    assert [path.name for path in (tmp_path / "other").iterdir()] == ["file.txt"]
+    store = store_in(tmp_path)
+    store.add(*given_document("a"))
+    shutil.rmtree(tmp_path / "index" / "commits.lance")
+    with pytest.raises(BadInput, match="its record is gone"):
+        store_in(tmp_path)
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="another user's folder can be written to")
+def test_a_folder_without_permission_is_one_line(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    for path in [tmp_path / "index", *(tmp_path / "index").rglob("*")]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    assert lance.Engine(tmp_path / "index").view().leaves == 0
+    with pytest.raises(OutsideFailed, match="no permission"):
+        store.add(*given_document("a"))
+
+
+# --- object storage ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def bucket(s3: Server, monkeypatch: pytest.MonkeyPatch) -> str:  # noqa: F811
+    for name, value in s3.environment.items():
+        monkeypatch.setenv(name, value)
+    return s3.bucket(f"bucket-{random.Random().randrange(10**12)}")
+
+
+def test_an_index_on_object_storage_is_built_changed_and_asked(bucket: str, tmp_path: Path) -> None:
+    place = f"lance:s3://{bucket}/team/handbook"
+    with pytest.raises(BadInput, match="there is no index"):
+        Index.open(place, create=False)
+    index = Index.open(place)
+    index.add({subject: page(subject) for subject in SUBJECTS})
+    assert index.place == place and index.add({"bees": page("bees")}).unchanged == ["bees"]
+    beside = Index.open(tmp_path / "file")
+    beside.add({subject: page(subject) for subject in SUBJECTS})
+    again = Index.open(Path(place), create=False)
+    for way in ("hybrid", "collapsed", "traversal", "flat"):
+        found = [[(node.document, node.text) for node in opened.retrieved(QUESTION, 300, prunus.Retrieval(way)).nodes]
+                 for opened in (again, beside)]  # fmt: skip
+        assert found[0] == found[1] and found[0], way
+    assert again.remove("trains") == ["trains"] and again.info()["documents"] == len(SUBJECTS) - 1
+    index.store.compact()
+    assert again.store.damage() == [] and again.store.size() > 0
+
+
+def test_writers_on_object_storage_lose_nothing(bucket: str) -> None:
+    uri = f"s3://{bucket}/x"
+    stores = [lance.Engine(uri, "tiny", DIMENSION, create=True) for _ in range(2)]
+    slow = begun(stores[0])
+    rows.put_documents(slow, [given_document("slow")])
+    stores[1].add(*given_document("fast"))
+    with pytest.raises(tables.Lost):
+        slow.commit()
+    stores[0].add(*given_document("slow"))
+    assert {document.id for document in stores[1].documents()} == {"fast", "slow"}
+    assert stores[1].view().leaves == 4
+
+
+def test_object_storage_that_fails_is_one_line_in_time_without_a_secret(
+    bucket: str, s3: Server, monkeypatch: pytest.MonkeyPatch  # noqa: F811
+) -> None:  # fmt: skip
+    with pytest.raises(OutsideFailed, match="no such bucket"):
+        lance.Engine("s3://no-such-bucket/x", "tiny", DIMENSION, create=True)
+    with pytest.raises(BadInput, match="write the address as"):
+        lance.Engine(f"s3://{bucket}/x?key={SECRET}")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    began = time.monotonic()
+    with pytest.raises(OutsideFailed, match="does not answer") as caught:
+        lance.Engine(f"s3://{bucket}/x", "tiny", DIMENSION, create=True, wait=3.0)
+    assert time.monotonic() - began < 20
+    assert SECRET not in str(caught.value) + repr(caught.value.__cause__) and "\n" not in str(caught.value)
+
+
+# --- the command line ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def documents(folder: Path) -> Iterator[Path]:
+    (folder / "docs").mkdir()
+    for subject in SUBJECTS:
+        (folder / "docs" / f"{subject}.html").write_text(page(subject), "utf-8")
+    return folder / "docs"
+
+
+def test_commands_keep_indexes_in_the_place_of_the_settings(cli: Cli, folder: Path, documents: Path) -> None:  # noqa: F811
+    (folder / "prunus.toml").write_text(f'store = "lance:{folder}/lake"\n', "utf-8")
+    results = [cli("index", "add", "handbook", "docs")]
+    assert results[0].exit_code == 0 and "5 added" in results[0].stderr, results[0].stderr
+    (documents / "bees.html").unlink()
+    results.append(cli("index", "sync", "handbook", "docs", "--json"))
+    assert len(json.loads(results[-1].stdout)["removed"]) == 1
+    results.append(cli("index", "info", f"lance:{folder}/lake/handbook", "--json"))
+    assert json.loads(results[-1].stdout)["documents"] == 4 and not (folder / "handbook").exists()
+    results.append(cli("ask", QUESTION, "--index", "handbook", "--json"))
+    assert json.loads(results[-1].stdout)["citations"][0]["found"]
+    results.append(cli("index", "retrieve", "handbook", "-q", QUESTION))
+    results.append(cli("index", "verify", "handbook", "--json"))
+    results.append(cli("doctor", "--json"))
+    findings = json.loads(results[-1].stdout)["engines"]
+    assert [engine["state"] for engine in findings if engine["kind"] == "store" and engine["in_force"]] == ["made"]
+    assert all(result.exit_code == 0 for result in results), [result.stderr for result in results if result.exit_code]
+    for arguments in (("index", "info", "none"), ("index", "info", "a/b"), ("index", "verify", "handbook", "--mend"),
+                      ("index", "add", "handbook", "docs", "--preset", "raptor")):  # fmt: skip
+        result = cli(*arguments)
+        assert result.exit_code == 2 and only_line(result), arguments
