@@ -42,9 +42,14 @@ def codes_of(matrix: Callable[[Ints], Vectors], rows: Ints, dimension: int) -> N
     mean = sample.mean(axis=0)  # vectors of texts share a direction, which would take up the codes
     parts = dimension // 2 if dimension % 2 == 0 else dimension
     index = module.IndexPQFastScan(dimension, parts, 4, module.METRIC_INNER_PRODUCT)
-    index.train(sample - mean)
-    for start in range(0, len(rows), _PART):
-        index.add(matrix(rows[start : start + _PART]) - mean)
+    threads = module.omp_get_max_threads()
+    module.omp_set_num_threads(1)  # threads that wait for each other take minutes where other work keeps the cores busy
+    try:
+        index.train(sample - mean)
+        for start in range(0, len(rows), _PART):
+            index.add(matrix(rows[start : start + _PART]) - mean)
+    finally:
+        module.omp_set_num_threads(threads)
     return np.asarray(module.serialize_index(index), np.uint8)
 
 
