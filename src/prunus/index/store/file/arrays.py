@@ -50,7 +50,12 @@ class Arrays:
         head = self._bytes[:_HEAD].tobytes()
         length = int.from_bytes(head[8:16], "little")
         described = self._bytes[_HEAD : _HEAD + min(length, 1 << 26)].tobytes()
-        if head[:8] != _MARK or zlib.crc32(described) != int.from_bytes(head[16:20], "little"):
+        if (
+            head[:8] != _MARK
+            or not length
+            or len(described) != length
+            or zlib.crc32(described) != int.from_bytes(head[16:20], "little")
+        ):
             raise Damaged("its description does not match its checksum", path)
         about = json.loads(described)
         self.state: dict[str, Any] = about["state"]
