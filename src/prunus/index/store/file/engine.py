@@ -336,6 +336,12 @@ class Engine:
                         self._large.forget()
         return None
 
+    def prepare(self) -> None:
+        """Make the files of a large index, where they are missing or too old."""
+        with self._lock, self._database.opened() as file, reading(file):
+            if self._is_large(file):
+                self._large.search(file, meta(file))
+
     def view(self) -> View:
         """Return all nodes as arrays; cached for each state of the index."""
         with self._lock, self._database.opened() as file:
