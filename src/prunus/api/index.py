@@ -24,7 +24,7 @@ from ..core.types import Answer, Context, Format
 from ..engines import Maker, assemble, formats
 from ..evidence.documents import Documents
 from ..evidence.prune import prune as prune_documents
-from ..index.nodes import NodeStore, NoIndex
+from ..index.nodes import NodeStore, NoIndex, Preparing
 from ..index.store._named import engine_of
 from ..index.terms import BUILT, COST, COSTS, PRESETS, Bill, Built, Report, Retrieval, harmless
 from ..pages.clean.parse import without_surrogates
@@ -92,6 +92,8 @@ class Index:
         if spec and not options.embedder:
             options = replace(options, embedder=spec)
         engine, at = engine_of(path, settings.store)
+        if engine == "file":
+            at["exact_nodes"] = settings.exact_nodes
         try:
             store = make_engine("store", engine, **at)
         except NoIndex:
@@ -316,12 +318,16 @@ class Index:
     # --- the tree ----------------------------------------------------------------------------
 
     def update(self) -> None:
-        """Update the tree after documents were added or removed; write summaries that cost nothing.
+        """Update the tree after documents were added or removed, and what the search of a large index needs.
+
+        Summaries that cost nothing are written.
 
         Where a model writes the summaries and the clusterer needs them, :meth:`summarize` builds the tree instead.
         """
         if not (self.pays and self.builder.clusterer.needs_summaries):
             run(lambda: self.builder.update(summaries=not self.pays))
+        if isinstance(self.store, Preparing):
+            self.store.prepare()
 
     def bill(self) -> Bill:
         """Return the greatest possible cost of :meth:`summarize`; spends nothing."""

@@ -322,3 +322,12 @@ class Searching(Protocol):
         :raises BadInput: a document is not in the index.
         """
         ...
+
+
+@runtime_checkable
+class Preparing(Protocol):
+    """What a store may have besides: work that else the next question would do."""
+
+    def prepare(self) -> None:
+        """Make what a search of the present state needs, where it is missing or too old."""
+        ...

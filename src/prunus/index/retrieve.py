@@ -48,7 +48,7 @@ class RetrievalWeights:
     reach: int = 12
     summaries: float = 0.25
     narrow: float = 0.0
-    candidates: int = 400
+    candidates: int = 1000
 
 
 @dataclass(frozen=True, slots=True)
