@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,6 +140,71 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
+class Search:
+    """What a question looks for in a large index.
+
+    :param query: the question.
+    :param vector: its embedding, float32 [dimension].
+    :param count: how many leaves are wanted by their cosine, and how many by BM25.
+    :param budget: tokens that are to be filled; it limits the neighbours that count.
+    :param reach: most leaves before and after a leaf whose scores count for it.
+    :param summaries: whether summaries are wanted, too; as many.
+    :param documents: ids of the documents to search; () is all.
+    """
+
+    query: str
+    vector: Vectors
+    count: int
+    budget: int
+    reach: int
+    summaries: bool = False
+    documents: tuple[str, ...] = ()
+
+    def reach_of(self, mean_tokens: float) -> int:
+        """Return how many leaves on each side of one count, where a leaf has ``mean_tokens`` tokens."""
+        return max(1, min(self.reach, int(self.budget / max(mean_tokens, 1.0) / 2)))
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Mean and deviation of the scores of all nodes of a kind, to standardise the scores of some of them.
+
+    :param cosine, bm25: (mean, standard deviation); a node without a term of the question has the BM25 score 0.
+    """
+
+    cosine: tuple[float, float]
+    bm25: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The nodes that may be the best for a question: the best by cosine, the best by BM25, and the leaves around them.
+
+    The nodes are in the order of the whole view: leaves by document and place, then summaries by number. Summaries
+    without a text are left out. The best may be found approximately; the scores of the nodes that are found are exact.
+
+    :param ids, layer, document, place, tokens: int [n], as in :class:`View`; ``document`` is any number for a document.
+    :param cosine, bm25: float64 [n].
+    :param siblings: int [n], the number of all leaves of the node's document; 0 for a summary.
+    :param reach: the leaves on each side that count, at most; the leaves that close to one of the best are among the
+        nodes.
+    :param leaves, summaries: the scores of all nodes of the kind; exact or estimated.
+    """
+
+    ids: Ints
+    layer: Ints
+    document: Ints
+    place: Ints
+    tokens: Ints
+    cosine: NDArray[np.float64]
+    bm25: NDArray[np.float64]
+    siblings: Ints
+    reach: int
+    leaves: Spread
+    summaries: Spread
+
+
+@dataclass(frozen=True, slots=True)
 class Growth:
     """A change of a part of the tree. New nodes are -1, -2, … as in :class:`Parent`.
 
@@ -241,4 +306,16 @@ class NodeStore(Protocol):
 
     def put_notes(self, notes: Mapping[str, str]) -> None:
         """Write notes, all of them or none; an empty text deletes a note."""
+        ...
+
+
+@runtime_checkable
+class Searching(Protocol):
+    """What a store may have besides: a search that does not read all nodes, for large indexes."""
+
+    def candidates(self, search: Search) -> Candidates | None:
+        """Return the nodes that may be the best for a question; None where the index is small enough to read it all.
+
+        :raises BadInput: a document is not in the index.
+        """
         ...

@@ -17,13 +17,15 @@ from numpy.typing import NDArray
 from ..core.errors import BadBudget, BadInput
 from ..core.ports import Embedder, Ints, TokenCounter
 from .broad import is_broad
-from .nodes import Node, NodeStore, View
+from .nodes import Candidates, Node, NodeStore, Search, Searching, View
 
 Scorer = Literal["dense", "bm25", "hybrid"]
 
 BETWEEN: Final = "\n\n"
 """Separates two nodes in the text of :class:`Retrieved`."""
 
+
+Nodes = View | Candidates
 
 _RUN: Final = 16
 """A document has so many times the chunks that may count on each side of one."""
@@ -40,6 +42,7 @@ class RetrievalWeights:
         and half of the chunks that the budget holds: long documents answer by long runs, where there is room.
     :param summaries: share of the budget that summaries may take for a broad question.
     :param narrow: the same share for any other question.
+    :param candidates: in a large index, how many leaves are looked for by their cosine, and how many by BM25.
     """
 
     lexical: float = 0.5
@@ -48,6 +51,7 @@ class RetrievalWeights:
     reach: int = 12
     summaries: float = 0.25
     narrow: float = 0.0
+    candidates: int = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,7 @@ class Retriever:
 
     :param embedder: the embedder of the index's vectors; questions are embedded as queries.
     :param tokenizer: counts the tokens of the budget.
+    :param exact: score all nodes of a large index, too.
     """
 
     def __init__(
@@ -80,15 +85,17 @@ class Retriever:
         embedder: Embedder,
         tokenizer: TokenCounter,
         weights: RetrievalWeights | None = None,
+        *,
+        exact: bool = False,
     ) -> None:
         self.store, self.embedder, self.tokenizer = store, embedder, tokenizer
-        self.weights = weights or RetrievalWeights()
+        self.weights, self.exact = weights or RetrievalWeights(), exact
         self._edges: tuple[int, dict[int, list[int]]] = (-1, {})
         self._only: tuple[str, ...] = ()
 
     def limited(self, documents: Sequence[str]) -> Retriever:
         """Return a retriever that retrieves from these documents only."""
-        limited = Retriever(self.store, self.embedder, self.tokenizer, self.weights)
+        limited = Retriever(self.store, self.embedder, self.tokenizer, self.weights, exact=self.exact)
         limited._only, limited._edges = tuple(documents), self._edges
         return limited
 
@@ -184,10 +191,16 @@ class Retriever:
         :raises BadBudget: the budget is below 1.
         """
         self._check(query, budget)
-        view = self.store.view()
-        scores = self._scores(view, query, "hybrid", self._reach(view, budget))
-        usable = np.isfinite(scores) & self._within(view, documents)
         share = self.weights.summaries if (is_broad(query) if broad is None else broad) else self.weights.narrow
+        nodes = self._searched(query, budget, documents, share > 0)
+        view: Nodes
+        if nodes is None:
+            view = whole = self.store.view()
+            scores = self._scores(whole, query, "hybrid", self._reach(whole, budget))
+            usable = np.isfinite(scores) & self._within(whole, documents)
+        else:
+            view, scores = nodes, self._standardised(nodes)
+            usable = np.ones(len(scores), bool)
         summaries = self._summaries(view, scores, usable & (view.layer > 0), int(share * budget))
         room = budget - sum(self._cost(view, place) for place in summaries)
         leaves = self._filled(view, _best_first(scores, usable & (view.layer == 0)), room)
@@ -198,6 +211,25 @@ class Retriever:
             room = budget - sum(self._cost(view, place) for place in summaries)
             leaves = self._filled(view, _best_first(scores, usable & (view.layer == 0)), room)
         return self._result(query, view, [*summaries, *leaves], scores, budget, by_document=True)
+
+    def _searched(self, query: str, budget: int, documents: Sequence[str], summaries: bool) -> Candidates | None:
+        """Return the candidates of a large index, None where all nodes are to be scored."""
+        if self.exact or not isinstance(self.store, Searching):
+            return None
+        vector = self.embedder.embed([query], "query")[0]
+        count = max(self.weights.candidates, budget // 10)
+        only = tuple(documents or self._only)
+        return self.store.candidates(Search(query, vector, count, budget, self.weights.reach, summaries, only))
+
+    def _standardised(self, found: Candidates) -> NDArray[np.float64]:
+        """Return the score of every candidate, as :meth:`_scores`; a leaf that was not found counts as average."""
+        total = np.zeros(len(found.ids))
+        leaf = found.layer == 0
+        for part, spread in ((leaf, found.leaves), (~leaf, found.summaries)):
+            total[part] = _scaled(found.cosine[part], spread.cosine)
+            total[part] += self.weights.lexical * _scaled(found.bm25[part], spread.bm25)
+        near = _near(total, found, self.weights.fading)
+        return np.asarray(total + self.weights.neighbour * near)
 
     def leaves_of(self, node: int) -> list[int]:
         """Return the numbers of the leaves below a node, sorted; a citation of its summary cites them."""
@@ -309,10 +341,10 @@ class Retriever:
                 todo += parents.get(current, ())
         return found
 
-    def _cost(self, view: View, place: int) -> int:
+    def _cost(self, view: Nodes, place: int) -> int:
         return int(view.tokens[place]) + 2  # for the empty line between two nodes
 
-    def _filled(self, view: View, places: Ints, room: int) -> list[int]:
+    def _filled(self, view: Nodes, places: Ints, room: int) -> list[int]:
         """Return the nodes that fit the room, best first; a node that does not fit is skipped."""
         chosen: list[int] = []
         costs = view.tokens[places] + 2
@@ -325,7 +357,7 @@ class Retriever:
             places, costs = places[smaller], costs[smaller]
         return chosen
 
-    def _summaries(self, view: View, scores: NDArray[np.float64], usable: NDArray[np.bool_], room: int) -> list[int]:
+    def _summaries(self, view: Nodes, scores: NDArray[np.float64], usable: NDArray[np.bool_], room: int) -> list[int]:
         """Choose the best summaries that fit the room; none is an ancestor of another."""
         chosen: list[int] = []
         covered: list[set[int]] = []
@@ -344,7 +376,7 @@ class Retriever:
     def _result(
         self,
         query: str,
-        view: View,
+        view: Nodes,
         chosen: list[int],
         scores: NDArray[np.float64],
         budget: int,
@@ -405,3 +437,23 @@ def _neighbours(
         found[step:] += fading ** (step - 1) * np.where(same, values[:-step], 0.0)
         found[:-step] += fading ** (step - 1) * np.where(same, values[step:], 0.0)
     return found
+
+
+def _scaled(values: NDArray[np.float64], spread: tuple[float, float]) -> NDArray[np.float64]:
+    """Standardise values by the mean and the deviation of more values, as :func:`_standard`."""
+    mean, deviation = spread
+    return (values - mean) / deviation if deviation > 1e-12 else np.zeros(len(values))
+
+
+def _near(values: NDArray[np.float64], found: Candidates, fading: float) -> NDArray[np.float64]:
+    """Return what :func:`_neighbours` does, where some leaves of a document are missing; they add 0."""
+    near = np.zeros(len(values))
+    allowed = np.where(found.siblings > 0, np.minimum(np.maximum(1, found.siblings // _RUN), found.reach), 0)
+    most = min(len(values) - 1, int(allowed.max(initial=0)))
+    for gap in range(1, most + 1):  # items that stand `gap` apart have places at least as far apart
+        step = found.place[gap:] - found.place[:-gap]
+        same = (found.document[gap:] == found.document[:-gap]) & (step > 0) & (allowed[gap:] >= step)
+        share = np.where(same, fading ** np.where(same, step - 1, 0), 0.0)
+        near[gap:] += share * values[:-gap]
+        near[:-gap] += share * values[gap:]
+    return near
