@@ -57,7 +57,6 @@ class Texts:
         self._own = np.exp(draw.uniform(np.log(200), np.log(WORDS), (TOPICS, OWN))).astype(np.int64)
         size = np.cumsum(1.0 / (np.arange(OWN) + 5.0))
         self._favour = size / size[-1]
-        self.count = make_engine("tokenizer", "llama2").count
 
     def document(self, number: int) -> tuple[list[str], NDArray[np.int64]]:
         """Return the texts of a document's chunks, and the topic of each."""
@@ -116,11 +115,11 @@ def documents(texts: Texts, chunks: int, embedder: Any, cheap: bool) -> Iterator
             vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         else:
             vectors = embedder.embed(flat, "document")
-        tokens = texts.count(flat)
+        tokens = [max(1, round(len(text) / LETTERS)) for text in flat]
         found, at = [], 0
         for document, parts, _ in batch:
             ends = np.cumsum([len(text) + 1 for text in parts]).tolist()
-            leaves = [Leaf(end - len(text) - 1, end - 1, text, int(tokens[at + place]))
+            leaves = [Leaf(end - len(text) - 1, end - 1, text, tokens[at + place])
                       for place, (text, end) in enumerate(zip(parts, ends, strict=True))]  # fmt: skip
             found.append((document, leaves, vectors[at : at + len(parts)]))
             at += len(parts)
@@ -130,6 +129,8 @@ def documents(texts: Texts, chunks: int, embedder: Any, cheap: bool) -> Iterator
 
 BATCH = 20_000
 """Leaves of one transaction."""
+LETTERS = 4.73
+"""Letters of a token: counting a million chunks would take longer than storing them."""
 
 
 class Cheap:
