@@ -12,8 +12,8 @@ from ....core.ports import Vectors
 from ....core.seal import seal
 from ...nodes import Growth, IndexedDocument, Leaf, Node, View
 from ...seals import check
-from ..file import fulltext as _fulltext
-from ..file.fulltext import clean
+from . import fulltext as _fulltext
+from .fulltext import clean
 
 LAYOUT: Final = 3
 
@@ -48,6 +48,13 @@ _NODE: Final = (
     "INSERT INTO nodes (id, layer, document, place, first, last, text, tokens, above, own, routing, terms, words, "
     "seal) VALUES (%s,%s,%s,%s,%s,%s,%s,%s,%s,%s::vector,%s::vector,%s::tsvector,%s,%s)"
 )
+
+_COPY: Final = (
+    "COPY nodes (id, layer, document, place, first, last, text, tokens, above, own, terms, words, seal) "
+    "FROM STDIN (FORMAT BINARY)"
+)
+_TYPES: Final = "int8 int4 int8 int4 int4 int4 text int4 text bytea bytea int4 int8".split()
+"""Types of its columns; vectors and tsvectors are given as their bytes."""
 
 
 def vector_text(vector: Vectors) -> str:
@@ -90,15 +97,20 @@ def document(cursor: Any, id: str) -> IndexedDocument | None:
     return IndexedDocument(id, text, title, url, digest, language, json.loads(metadata), bytes(source))
 
 
-def put_leaves(cursor: Any, number: int, leaves: Sequence[Leaf], vectors: Vectors, language: str) -> None:
-    """Write a document's leaves with their vectors."""
-    rows = []
-    for place, (id, leaf) in enumerate(zip(numbers(cursor, len(leaves)), leaves, strict=True)):
-        above = json.dumps([clean(line) for line in leaf.above], ensure_ascii=False)
-        terms, words = _fulltext.vector_of(leaf.text, " ".join(leaf.above), language)
-        known = (id, 0, number, place, leaf.start, leaf.end, clean(leaf.text), leaf.tokens, above)
-        rows.append((*known, vector_text(vectors[place]), None, terms, words, seal(clean(leaf.text), above)))
-    cursor.executemany(_NODE, rows)
+def put_leaves(cursor: Any, documents: Sequence[tuple[int, Sequence[Leaf], Vectors, str]]) -> None:
+    """Write the leaves of documents: (number of the document, its leaves, their vectors, its language)."""
+    ids = iter(numbers(cursor, sum(len(leaves) for _, leaves, _, _ in documents)))
+    with cursor.copy(_COPY) as copy:
+        copy.set_types(_TYPES)
+        for number, leaves, vectors, language in documents:
+            rows = np.asarray(vectors, ">f4")
+            for place, leaf in enumerate(leaves):
+                above = json.dumps([clean(line) for line in leaf.above], ensure_ascii=False)
+                terms, words = _fulltext.packed(leaf.text, " ".join(leaf.above), language)
+                text = clean(leaf.text)
+                known = (next(ids), 0, number, place, leaf.start, leaf.end, text, leaf.tokens, above)
+                own = len(rows[place]).to_bytes(2, "big") + b"\0\0" + rows[place].tobytes()
+                copy.write_row((*known, own, terms, words, seal(text, above)))
 
 
 def put_parents(cursor: Any, parents: Sequence[tuple[Any, ...]]) -> None:
@@ -117,9 +129,12 @@ def put_edges(cursor: Any, pairs: Sequence[tuple[int, int]]) -> None:
     cursor.executemany("INSERT INTO edges VALUES (%s, %s) ON CONFLICT DO NOTHING", list(pairs))
 
 
-def documents_by_id(cursor: Any) -> dict[str, int]:
-    """Return the number of every document, by id."""
-    cursor.execute("SELECT id, number FROM documents")
+def documents_by_id(cursor: Any, ids: Sequence[str] = ()) -> dict[str, int]:
+    """Return the numbers of documents by id; () is all documents."""
+    if ids:
+        cursor.execute("SELECT id, number FROM documents WHERE id = ANY(%s)", ([clean(id) for id in ids],))
+    else:
+        cursor.execute("SELECT id, number FROM documents")
     return dict(cursor.fetchall())
 
 
