@@ -147,7 +147,7 @@ def wants_near(cursor: Any, dimension: int) -> bool:
     """Tell whether the index is large enough for an HNSW index, has none, and the server can make one."""
     if dimension > _WIDEST or _has_near(cursor) or not _can_near(cursor):
         return False
-    cursor.execute(f"SELECT count(*) FROM (SELECT FROM nodes WHERE layer = 0 LIMIT {LARGE}) some")  # noqa: S608 - ours
+    cursor.execute(f"SELECT count(*) FROM (SELECT FROM nodes WHERE layer = 0 LIMIT {LARGE}) found")  # noqa: S608 - ours
     return bool(cursor.fetchone()[0] >= LARGE)
 
 
@@ -160,6 +160,7 @@ def make_near(cursor: Any, dimension: int) -> None:
             f"CREATE INDEX IF NOT EXISTS {name} ON nodes USING hnsw ((own::halfvec({int(dimension)})) halfvec_ip_ops) "
             f"WHERE {_KINDS[leaves]}"
         )
+    cursor.execute("ANALYZE nodes")  # or the first questions are planned for an empty table
 
 
 def _has_near(cursor: Any) -> bool:
@@ -193,7 +194,7 @@ def _cosine_spread(cursor: Any, vector: str, leaves: bool) -> tuple[float, float
         "WITH ends AS (SELECT min(id) AS first, max(id) AS last FROM nodes) "  # noqa: S608 - ours
         "SELECT coalesce(avg(cosine), 0), coalesce(stddev_pop(cosine), 0) FROM (SELECT -(own <#> %s::vector) AS cosine "
         f"FROM nodes WHERE {_KINDS[leaves]} AND own IS NOT NULL AND id IN (SELECT first + (last - first) * step / "
-        f"{_SAMPLE} FROM ends, generate_series(0, {_SAMPLE}) step)) some",
+        f"{_SAMPLE} FROM ends, generate_series(0, {_SAMPLE}) step)) found",
         (vector,),
     )
     mean, deviation = cursor.fetchone()
