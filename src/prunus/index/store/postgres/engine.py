@@ -25,7 +25,7 @@ from ...seals import Damaged
 from . import fulltext as _fulltext
 from . import rows as _rows
 from . import search as _search
-from .pool import Busy, Frozen, Pool, reason_of
+from .pool import Pool, Unanswered, reason_of
 
 _SCHEMA_NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,39}")
 
@@ -364,13 +364,22 @@ class Engine:
             raise BadInput(f"{self.place}: a new index needs an embedder and its dimension", subject=self.place)
         with self._connected() as connection, connection.transaction(), connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"prunus {self._schema}",))
-            cursor.execute("CREATE EXTENSION IF NOT EXISTS vector")
-            cursor.execute(f"CREATE SCHEMA IF NOT EXISTS {self._schema}")
+            self._administer(cursor, "CREATE EXTENSION IF NOT EXISTS vector", "create the extension vector")
+            if not cursor.execute("SELECT to_regnamespace(%s)", (self._schema,)).fetchone()[0]:
+                self._administer(cursor, f"CREATE SCHEMA {self._schema}", "create a schema in this database")
             if cursor.execute("SELECT to_regclass(%s)", (f"{self._schema}.about",)).fetchone()[0]:
                 return
             for statement in f"{_rows.SCHEMA.strip()}\n{_rows.SEALS.strip()}".split(";\n"):
                 cursor.execute(statement.replace("{dimension}", str(int(dimension))))
             cursor.execute("INSERT INTO about VALUES (%s, %s, %s, 0)", (_rows.LAYOUT, embedder, dimension))
+
+    def _administer(self, cursor: Any, statement: str, what: str) -> None:
+        """Run a statement that needs a right of its own."""
+        try:
+            cursor.execute(statement)
+        except self._pool.psycopg.errors.InsufficientPrivilege:
+            way_out = "let an administrator do it, or grant CREATE on the database"
+            raise OutsideFailed(f"{self.place}: this user may not {what}; {way_out}", subject=self.place) from None
 
     def _make_near(self) -> None:
         """Make the index of the vectors where the index has become large; a failure changes nothing but the speed."""
@@ -403,7 +412,7 @@ class Engine:
         except Damaged as error:
             way_out = "restore the database, or remove the document and add it again"
             raise BadInput(f"{self.place}: damaged ({error}); {way_out}", subject=self.place) from error
-        except (self._pool.psycopg.Error, Busy, Frozen) as error:
+        except (self._pool.psycopg.Error, Unanswered) as error:
             raise OutsideFailed(f"{self.place}: the database failed ({reason_of(error)})", subject=self.place) from None
 
     @contextmanager

@@ -66,12 +66,8 @@ _REFUSALS: Final = (
 """Parts of the messages of refused connections, which carry no SQLSTATE."""
 
 
-class Busy(Exception):
-    """All connections are in use for too long."""
-
-
-class Frozen(Exception):
-    """The server keeps the connection open and does not answer."""
+class Unanswered(Exception):
+    """No connection came free in time, or the server keeps one open and does not answer; the text says which."""
 
 
 class Pool:
@@ -107,14 +103,14 @@ class Pool:
     def lent(self) -> Iterator[Any]:
         """Lend a connection; one whose user failed is closed.
 
-        :raises Busy: none came free in time.
+        :raises Unanswered: none came free in time.
         """
         if os.getpid() != self._process:  # a fork: the connections are the parent's, and closing them would end them
             self._inherited.append(self._idle)
             self._begin()
         free = self._free
         if not free.acquire(timeout=self._wait):
-            raise Busy
+            raise Unanswered(f"all {MOST} connections have been in use for {self._wait:g} seconds")
         connection = None
         try:
             connection = self._taken() or self._made()
@@ -179,6 +175,8 @@ def _close_all(connections: list[Any], process: int) -> None:
 
 def reason_of(error: Exception) -> str:
     """Return why psycopg or the pool failed, in words that hold no part of the address."""
+    if isinstance(error, Unanswered):
+        return str(error)
     state = str(getattr(error, "sqlstate", None) or "")
     if state:
         return _REASONS.get(state, f"SQLSTATE {state}")
@@ -203,7 +201,7 @@ def _limited(kind: Any, seconds: float) -> Any:
         def wait(self, gen: Any, *args: Any, **kwargs: Any) -> Any:
             try:
                 return super().wait(_until(gen, time.monotonic() + seconds), *args, **kwargs)
-            except Frozen:
+            except Unanswered:
                 self.pgconn.finish()  # its state is not known: it is not used again
                 raise
 
@@ -217,7 +215,7 @@ def _until(gen: Any, deadline: float) -> Generator[Any, Any, Any]:
         while True:
             ready = yield wants
             if not ready and time.monotonic() > deadline:
-                raise Frozen
+                raise Unanswered("the server does not answer")
             wants = gen.send(ready)
     except StopIteration as end:
         return end.value
