@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import BadInput
 from ..core.ports import Ints, Vectors
+
+RUN: Final = 16
+"""A document has so many times the chunks that may count on each side of one."""
 
 
 class NoIndex(BadInput):

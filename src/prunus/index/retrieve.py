@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..core.errors import BadBudget, BadInput
 from ..core.ports import Embedder, Ints, TokenCounter
 from .broad import is_broad
-from .nodes import Candidates, Node, NodeStore, Search, Searching, View
+from .nodes import RUN, Candidates, Node, NodeStore, Search, Searching, View
 
 Scorer = Literal["dense", "bm25", "hybrid"]
 
@@ -26,9 +26,6 @@ BETWEEN: Final = "\n\n"
 
 
 Nodes = View | Candidates
-
-_RUN: Final = 16
-"""A document has so many times the chunks that may count on each side of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,7 +428,7 @@ def _neighbours(
     found = np.zeros(len(values))
     inside = document >= 0
     sizes = np.bincount(document[inside]) if inside.any() else np.zeros(1, np.int64)
-    allowed = np.where(inside, np.maximum(1, sizes[document] // _RUN), 0)
+    allowed = np.where(inside, np.maximum(1, sizes[document] // RUN), 0)
     for step in range(1, min(reach, len(values) - 1, int(allowed.max(initial=0))) + 1):
         same = (document[step:] == document[:-step]) & (allowed[step:] >= step)
         found[step:] += fading ** (step - 1) * np.where(same, values[:-step], 0.0)
@@ -448,7 +445,7 @@ def _scaled(values: NDArray[np.float64], spread: tuple[float, float]) -> NDArray
 def _near(values: NDArray[np.float64], found: Candidates, fading: float) -> NDArray[np.float64]:
     """Return what :func:`_neighbours` does, where some leaves of a document are missing; they add 0."""
     near = np.zeros(len(values))
-    allowed = np.where(found.siblings > 0, np.minimum(np.maximum(1, found.siblings // _RUN), found.reach), 0)
+    allowed = np.where(found.siblings > 0, np.minimum(np.maximum(1, found.siblings // RUN), found.reach), 0)
     most = min(len(values) - 1, int(allowed.max(initial=0)))
     for gap in range(1, most + 1):  # items that stand `gap` apart have places at least as far apart
         step = found.place[gap:] - found.place[:-gap]

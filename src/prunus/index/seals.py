@@ -166,28 +166,59 @@ def meta(file: sqlite3.Connection) -> dict[str, Any]:
 def check_tables(file: sqlite3.Connection, about: dict[str, Any]) -> list[tuple[Any, ...]]:
     """Check the schema and every row of the tables, without texts, vectors and full text.
 
-    :returns: the columns :data:`NODE` of every node.
+    :returns: the columns :data:`NODE` of every node, and its seal.
     :raises Damaged: naming the table.
+    """
+    check_schema(file, about)
+    for table in ("documents", "notes"):
+        checked_rows(file, table)
+    check_edges(file)
+    return checked_rows(file, "nodes")
+
+
+def check_schema(file: sqlite3.Connection, about: dict[str, Any]) -> None:
+    """Check the schema.
+
+    :raises Damaged: it does not match its checksum.
     """
     if _schema_seal(file) != about.get("schema"):
         raise Damaged("its schema does not match its checksum")
-    for table, columns in (("documents", RECORD), ("notes", "name, text")):
-        _checked_rows(file, table, columns)
-    if file.execute(_summed("edges")).fetchone() != _total(file, "edges"):
+
+
+def check_edges(file: sqlite3.Connection) -> None:
+    """Check the edges of the tree.
+
+    :raises Damaged: they do not match their checksum.
+    """
+    if file.execute(_summed("edges")).fetchone() != total(file, "edges"):
         raise Damaged("its edges do not match their checksum")
-    return _checked_rows(file, "nodes", NODE)
 
 
-def _checked_rows(file: sqlite3.Connection, table: str, columns: str) -> list[tuple[Any, ...]]:
-    rows, seals = [], 0
-    for *fields, sealed in file.execute(f"SELECT {columns}, seal FROM {table}"):  # noqa: S608 - ours
-        if seal(*fields) != sealed:
-            raise Damaged(f"a row of its {table} does not match its checksum")
-        rows.append(tuple(fields))
-        seals += sealed
-    if (len(rows), seals) != _total(file, table):
+_BATCH: Final = 50_000
+_COLUMNS: Final = {"documents": RECORD, "notes": "name, text", "nodes": NODE}
+
+
+def checked_rows(file: sqlite3.Connection, table: str) -> list[tuple[Any, ...]]:
+    """Return every row of ``documents``, ``notes`` or ``nodes`` with its seal, checked.
+
+    :raises Damaged: a row does not match its checksum, or rows are missing.
+    """
+    return [row for rows in checked_batches(file, table) for row in rows]
+
+
+def checked_batches(file: sqlite3.Connection, table: str) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield the rows of :func:`checked_rows` in batches, so that not all of them need memory."""
+    count = seals = 0
+    found = file.execute(f"SELECT {_COLUMNS[table]}, seal FROM {table}")  # noqa: S608 - ours
+    while rows := found.fetchmany(_BATCH):
+        for row in rows:
+            if seal(*row[:-1]) != row[-1]:
+                raise Damaged(f"a row of its {table} does not match its checksum")
+            seals += row[-1]
+        count += len(rows)
+        yield rows
+    if (count, seals) != total(file, table):
         raise Damaged(f"rows of its {table} are missing")
-    return rows
 
 
 def check_words(file: sqlite3.Connection) -> None:
@@ -196,7 +227,7 @@ def check_words(file: sqlite3.Connection) -> None:
     :raises Damaged: naming the table.
     """
     for table in WORDS:
-        if _words(file, table) != _total(file, table):
+        if _words(file, table) != total(file, table):
             raise Damaged(f"its full text ({table}) does not match its checksum")
 
 
@@ -242,7 +273,8 @@ def _summed(table: str) -> str:
     return f"SELECT count(*), coalesce(sum({_SUMS[table].format(row='')}), 0) FROM {table}"  # noqa: S608 - ours
 
 
-def _total(file: sqlite3.Connection, name: str) -> Any:
+def total(file: sqlite3.Connection, name: str) -> Any:
+    """Return the (count, sum of seals) of a table, as its triggers keep it."""
     return file.execute("SELECT count, seals FROM totals WHERE name = ?", (name,)).fetchone()
 
 

@@ -2,6 +2,7 @@
 
     index.sqlite3          documents, nodes, edges, full text, notes, meta, and the checksums of everything
     vectors.<n>.f32        float32 rows, little-endian; the database names the valid generation n
+    nodes.bin, search.bin  of a large index: its nodes as arrays, and its search; made from the others where missing
 
 Every change is one transaction: an index that was killed at any moment opens, and holds every acknowledged change.
 One process writes at a time and other writers wait; readers see one state and never wait.
@@ -25,23 +26,31 @@ from ....core.ports import Ints, Vectors
 from ....core.seal import seal
 from ....core.text.numbers import bounded_int
 from ...database import FILE, Database, reading, writing
-from ...nodes import Growth, IndexedDocument, Leaf, Node, NoIndex, Parent, View
+from ...nodes import Candidates, Growth, IndexedDocument, Leaf, Node, NoIndex, Parent, Search, View
 from ...seals import (
     NODE,
     WORDS,
     Damaged,
     check,
+    check_edges,
     check_structure,
     check_tables,
     check_words,
+    checked_rows,
     meta,
     put_blocks,
     put_meta,
     seal_words,
+    total,
 )
 from . import rows as _rows
+from . import snapshot
+from .large import FILE as SEARCH
+from .large import LargeIndex
 from .vectors import VectorFiles, sync_folder
 
+EXACT_NODES: Final = 50_000
+"""Most nodes that a question scores one and all, by default."""
 _DEAD_ROWS: Final = 1024
 """Fewest dead rows (of deleted nodes) in the matrix before it is compacted."""
 _SUMMARIES: Final = WORDS[1:]
@@ -58,21 +67,31 @@ class Engine:
     :param dimension: dimension of the vectors; 0 opens an index of any dimension.
     :param create: create an index where there is none; needs ``embedder`` and ``dimension``.
     :param wait: seconds to wait for another writer.
+    :param exact_nodes: most nodes that a question scores one and all; a larger index is searched approximately.
     :raises BadInput: there is no index, or it is damaged, or it has another layout, embedder or dimension.
     """
 
     name = "file"
 
     def __init__(
-        self, folder: str | Path, embedder: str = "", dimension: int = 0, *, create: bool = False, wait: float = 30.0
+        self,
+        folder: str | Path,
+        embedder: str = "",
+        dimension: int = 0,
+        *,
+        create: bool = False,
+        wait: float = 30.0,
+        exact_nodes: int = EXACT_NODES,
     ) -> None:
         self.folder = Path(folder).expanduser()
         self.place = str(self.folder)
         self._database = Database(self.folder, wait)
         self._lock = threading.Lock()
         self._view: View | None = None
-        self._checked = self._words_checked = -1  # the state whose tables, and whose full text, are known to be whole
+        # the states of which what is read, all tables, the full text, and the edges are known to be whole
+        self._checked = self._tables_checked = self._words_checked = self._edges_checked = -1
         self._structure_checked = False
+        self._exact_nodes = exact_nodes
         self._rows: tuple[int, list[tuple[Any, ...]]] = (-1, [])  # of a state that was checked and has no view yet
         about = self._about()
         if not about and self._database.path.is_file() and any(self.folder.glob("vectors.*.f32")):
@@ -88,6 +107,7 @@ class Engine:
             bounded_int(about.get("dimension"), 0, most=2**20),
         )
         self._vectors = VectorFiles(self.folder, self.dimension)
+        self._large = LargeIndex(self.folder, self._vectors)
         self._check(embedder, dimension)
 
     def _is_new(self) -> bool:
@@ -167,6 +187,8 @@ class Engine:
     def documents(self) -> list[IndexedDocument]:
         """Return the records of all documents without their texts, in the order in which they were added."""
         with self._reading() as file:
+            if self._is_large(file):
+                checked_rows(file, "documents")
             query = "SELECT id, title, url, digest, language, metadata FROM documents ORDER BY number"
             return [
                 IndexedDocument(id, "", title, url, digest, language, json.loads(metadata))
@@ -257,12 +279,17 @@ class Engine:
     def unsummarised(self) -> list[tuple[int, int]]:
         """Return (layer, node) of every parent without a summary, lowest layers first."""
         with self._reading() as file:
+            if self._is_large(file):  # a summary with a text has a vector
+                ids, layer, *_, row, _, _ = self._large.snapshot(file, meta(file)).columns
+                missing = np.flatnonzero((layer > 0) & (row < 0))
+                return sorted(zip(layer[missing].tolist(), ids[missing].tolist(), strict=True))
             return list(file.execute("SELECT layer, id FROM nodes WHERE layer > 0 AND text = '' ORDER BY layer, id"))
 
     def edges(self) -> dict[int, list[int]]:
         """Return the children of every parent."""
         found: dict[int, list[int]] = {}
         with self._reading() as file:
+            self._check_edges(file)
             for parent, child in file.execute("SELECT parent, child FROM edges ORDER BY parent, child"):
                 found.setdefault(parent, []).append(child)
         return found
@@ -272,7 +299,10 @@ class Engine:
     def get(self, ids: Sequence[int]) -> list[Node]:
         """Return the nodes of these numbers, in their order; missing numbers are left out."""
         with self._reading() as file:
-            return _rows.nodes(file, [int(id) for id in ids])
+            found = _rows.nodes(file, [int(id) for id in ids])
+            if self._is_large(file):
+                self._check_found(file, ids, found)
+        return found
 
     def lexical(self, query: str, layer: str = "leaves") -> dict[int, float]:
         """Return the BM25 score of every node with a term of the query; higher is better.
@@ -283,6 +313,28 @@ class Engine:
         languages = [*self.view().languages] if layer == "leaves" else [""]
         with self._reading(words=True) as file:
             return dict(_rows.matched(file, table, query, languages))
+
+    def candidates(self, search: Search) -> Candidates | None:
+        """Return the nodes that may be the best for a question; None where there are few nodes, or no room for files.
+
+        :raises BadInput: a document is not in the index.
+        """
+        with self._database.opened() as file, reading(file):
+            about = meta(file)
+            if not self._is_large(file):
+                return None
+            for _ in range(2):
+                with self._lock:
+                    found = self._large.search(file, about)
+                    self._checked = about["version"]
+                try:
+                    return found.candidates(search, self.place) if found else None
+                except Damaged as error:
+                    if error.path != self.folder / SEARCH:
+                        raise
+                    with self._lock:  # its file is made anew
+                        self._large.forget()
+        return None
 
     def view(self) -> View:
         """Return all nodes as arrays; cached for each state of the index."""
@@ -389,7 +441,7 @@ class Engine:
             compacted = self._compact_if_due(file)
             seal_words(file, words)
         # another process waits for the lock until here, so the state is known to be whole
-        self._checked = self._words_checked = version + compacted
+        self._checked = self._tables_checked = self._words_checked = self._edges_checked = version + compacted
         if compacted:
             self._clear()
 
@@ -407,18 +459,51 @@ class Engine:
                 self._words_checked = about["version"]
             yield file
 
+    def _is_large(self, file: sqlite3.Connection) -> bool:
+        return bool((total(file, "nodes") or (0, 0))[0] > self._exact_nodes)
+
     def _check_state(self, file: sqlite3.Connection, about: dict[str, Any]) -> None:
-        """Check the tables, unless this state has been checked or written by this object."""
+        """Check what is read, unless this state has been checked or written by this object.
+
+        That is every row of all tables. In a large index it is their number and the sum of their seals, against those
+        of a state whose rows have been checked; then a row is checked when it is read.
+        """
         if self._checked != about["version"]:
-            self._rows = (about["version"], check_tables(file, about))
+            if self._is_large(file):
+                self._large.snapshot(file, about)
+            else:
+                self._check_tables(file, about)
             self._checked = about["version"]
+
+    def _check_tables(self, file: sqlite3.Connection, about: dict[str, Any]) -> None:
+        """Check every row of the tables, unless this state has been checked or written by this object."""
+        if self._tables_checked != about["version"]:
+            rows = check_tables(file, about)
+            self._rows = (-1, []) if self._is_large(file) else (about["version"], rows)
+            self._tables_checked = self._edges_checked = about["version"]
+
+    def _check_edges(self, file: sqlite3.Connection) -> None:
+        version = meta(file)["version"]
+        if self._is_large(file) and self._edges_checked != version:
+            check_edges(file)
+            self._edges_checked = version
+
+    def _check_found(self, file: sqlite3.Connection, ids: Sequence[int], found: Sequence[Node]) -> None:
+        """Check that nodes which were not found are not in the index, and that found ones have all their children."""
+        if len(found) < len(ids):
+            missing = sorted({int(id) for id in ids} - {node.id for node in found})
+            if np.isin(missing, self._large.snapshot(file, meta(file)).columns[0]).any():
+                raise Damaged("rows of its nodes are missing")
+        if any(node.layer for node in found):
+            self._check_edges(file)
 
     def _check_before_writing(self, file: sqlite3.Connection, about: dict[str, Any]) -> None:
         """Check all that a change could rest on, so that no damage is sealed as if it were whole."""
         if not self._structure_checked:
             check_structure(file)
             self._structure_checked = True
-        self._check_state(file, about)
+        self._check_tables(file, about)
+        self._checked = about["version"]
         if self._words_checked != about["version"]:
             check_words(file)
             self._words_checked = about["version"]
@@ -486,22 +571,17 @@ class Engine:
 
     def _read_view(self, file: sqlite3.Connection) -> View:
         about = meta(file)
-        names = file.execute("SELECT number, id, language FROM documents ORDER BY number").fetchall()
-        place = {number: index for index, (number, _, _) in enumerate(names)}
-        version, rows = self._rows
-        if version != about["version"]:
-            rows = file.execute(f"SELECT {NODE} FROM nodes").fetchall()  # noqa: S608 - ours
-        self._rows = (-1, [])
-        found = [(i, layer, place.get(d, -1), *rest) for i, layer, d, *rest in rows]
-        columns: Any = np.asarray(found, np.int64).reshape(len(found), 11).T
-        ids, layers, documents, places = columns[:4]
-        leaf = layers == 0
-        order = np.lexsort((np.where(leaf, places, ids), np.where(leaf, documents, 0), ~leaf))
-        columns = columns[[0, 1, 2, 3, 6, 7, 8]][:, order]
+        if self._is_large(file):
+            found = self._large.snapshot(file, about)
+        else:
+            version, rows = self._rows
+            if version != about["version"]:
+                rows = file.execute(f"SELECT {NODE}, seal FROM nodes").fetchall()  # noqa: S608 - ours
+            self._rows = (-1, [])
+            found = snapshot.read(file, snapshot.state_of(file, about), [rows])
         matrix = self._vectors.read(about["generation"], about["rows"], file)
-        languages = sorted({language for _, _, language in names})
         make: Any = View  # the columns are in the order of its fields
-        return cast(View, make(*columns, matrix, [id for _, id, _ in names], languages, about["version"]))
+        return cast(View, make(*found.columns[:7], matrix, found.names, found.languages, about["version"]))
 
     def _check_vectors(self, subject: str, count: int, vectors: Vectors) -> None:
         if vectors.shape != (count, self.dimension) and (count or len(vectors)):

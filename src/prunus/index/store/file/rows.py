@@ -123,12 +123,17 @@ def drop_terms(file: sqlite3.Connection, table: str, node: int) -> None:
         file.execute("UPDATE nodes SET words = 0 WHERE id = ?", (node,))
 
 
-def matched(file: sqlite3.Connection, table: str, query: str, languages: Sequence[str]) -> Iterator[tuple[int, float]]:
-    """Yield (node, BM25) of every node with a term of the query, stemmed in every language of the index."""
+def terms_of(query: str, languages: Sequence[str]) -> list[str]:
+    """Return the terms of a question, stemmed in every language of the index, sorted."""
     words = tokens(clean(query))
     words = [word for word in words if word not in QUERY_NOISE] or words
     words = list(dict.fromkeys(words))[:_TERMS]
-    terms = sorted({term for language in languages or [""] for term in stem(words, language)})[: 2 * _TERMS]
+    return sorted({term for language in languages or [""] for term in stem(words, language)})[: 2 * _TERMS]
+
+
+def matched(file: sqlite3.Connection, table: str, query: str, languages: Sequence[str]) -> Iterator[tuple[int, float]]:
+    """Yield (node, BM25) of every node with a term of the query, stemmed in every language of the index."""
+    terms = terms_of(query, languages)
     if terms:
         match = " OR ".join('"' + term.replace('"', "") + '"' for term in terms)
         statement = f"SELECT rowid, -bm25({table}, 1.0, 0.5) FROM {table} WHERE {table} MATCH ?"  # noqa: S608 - a name of ours

@@ -9,14 +9,54 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ....core.errors import OutsideFailed
-from ....core.ports import Vectors
+from ....core.ports import Ints, Vectors
 from ...seals import BLOCK, Damaged, blocks, damaged_blocks, mapped, matrix_file
+
+
+class Rows:
+    """The rows of a matrix in a file; a block is checked when it is first needed.
+
+    :param sealed: the seals of the blocks by number.
+    :param checked: those of blocks that were checked before; checked blocks are added.
+    """
+
+    def __init__(self, path: Path, matrix: Vectors, sealed: dict[int, int], checked: dict[int, int]) -> None:
+        self._path, self._matrix, self._sealed, self._checked = path, matrix, sealed, checked
+        self.dimension = matrix.shape[1]
+        count = -(-len(matrix) // BLOCK)
+        self._whole = np.asarray(
+            [number in sealed and checked.get(number) == sealed[number] for number in range(count)], bool
+        )
+
+    def __call__(self, places: Ints) -> Vectors:
+        """Return some rows, float32 [places, dimension].
+
+        :raises Damaged: a block does not match its checksum.
+        """
+        numbers = np.unique(places // BLOCK)
+        self._check(numbers[~self._whole[numbers]])
+        return self._matrix[places]
+
+    def dots(self, vector: Vectors) -> NDArray[np.float32]:
+        """Return the inner products of all rows and a vector, float32 [rows]; see :meth:`__call__`."""
+        self._check(np.flatnonzero(~self._whole))
+        return np.asarray(self._matrix @ vector, np.float32)
+
+    def _check(self, numbers: Ints) -> None:
+        for number in numbers.tolist():
+            first, last = number * BLOCK, min(len(self._matrix), (number + 1) * BLOCK) - 1
+            if zlib.crc32(self._matrix[first : last + 1].data) != self._sealed.get(number):
+                raise Damaged(f"its rows {first} to {last} do not match their checksum", self._path)
+            self._checked[number] = self._sealed[number]
+            self._whole[number] = True
 
 
 class VectorFiles:
@@ -76,6 +116,20 @@ class VectorFiles:
             path = self.path(generation)
             raise Damaged(f"its rows {number * BLOCK} to {last} do not match their checksum", path)
         return matrix
+
+    def rows(self, generation: int, rows: int, file: sqlite3.Connection) -> Rows:
+        """Return the counted rows, of which a block is checked when it is first needed.
+
+        :raises Damaged: the file is missing or too short.
+        """
+        checked = self._checked[1] if self._checked[0] == generation else {}
+        self._checked = (generation, checked)
+        return Rows(
+            self.path(generation),
+            np.asarray(mapped(self.path(generation), rows, self.dimension)),
+            blocks(file),
+            checked,
+        )
 
     def clear(self, generation: int) -> None:
         """Delete the files of other generations; the caller must hold the write transaction."""
