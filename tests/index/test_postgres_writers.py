@@ -17,7 +17,7 @@ from tests.index.test_store import DIMENSION, given_document, vector
 from tests.index.test_store_contract import server  # noqa: F401
 
 from prunus.core.errors import BadInput
-from prunus.index.nodes import IndexedDocument, Leaf, Parent, Search
+from prunus.index.nodes import IndexedDocument, Leaf, Parent, Search, version_of
 from prunus.index.retrieve import Retriever
 
 pytestmark = pytest.mark.full
@@ -143,6 +143,7 @@ def test_a_large_index_finds_what_a_scan_finds(server: str, monkeypatch: pytest.
     assert {*sorted(leaves, key=lambda id: -words.get(id, 0.0))[:10]} <= {*ids}
     nearest = {*sorted(leaves, key=lambda id: -cosines[id])[:100]}
     assert len(nearest & {*ids}) >= 95
+    assert version_of(store) == view.version
     scores = [words.get(id, 0.0) for id in leaves]
     assert found.leaves.bm25 == pytest.approx((np.mean(scores), np.std(scores)))
     exact_cosines = [cosines[id] for id in leaves]

@@ -116,11 +116,15 @@ class Engine:
         """Add or replace documents, all of them or none; on return they are durable."""
         for document, leaves, vectors in documents:
             self._check_vectors(document.id, len(leaves), vectors)
-        with self._changing() as (cursor, _):
-            put, latest = [], {_fulltext.clean(given[0].id): given for given in documents}
-            for document, leaves, vectors in latest.values():
+        latest = {
+            _fulltext.clean(document.id): (document, _rows.leaf_rows(leaves, vectors, document.language))
+            for document, leaves, vectors in documents
+        }
+        with self._changing() as (cursor, _):  # other writers wait from here on
+            put = []
+            for document, rows in latest.values():
                 _rows.drop_document(cursor, document.id)
-                put.append((_rows.put_document(cursor, document), leaves, vectors, document.language))
+                put.append((_rows.put_document(cursor, document), rows))
             _rows.put_leaves(cursor, put)
         self._make_near()
 
@@ -274,6 +278,11 @@ class Engine:
             known = _search.sizes_of(cursor, leaves)
             self._sizes = {**dict(list(self._sizes.items())[-3:]), (version, leaves): known}
         return known
+
+    def version(self) -> int:
+        """Return the number of the state, without reading the nodes."""
+        with self._reading() as cursor:
+            return int(cursor.execute("SELECT version FROM about").fetchone()[0])
 
     def view(self) -> View:
         """Return all nodes as arrays; cached for each state of the index."""

@@ -97,20 +97,26 @@ def document(cursor: Any, id: str) -> IndexedDocument | None:
     return IndexedDocument(id, text, title, url, digest, language, json.loads(metadata), bytes(source))
 
 
-def put_leaves(cursor: Any, documents: Sequence[tuple[int, Sequence[Leaf], Vectors, str]]) -> None:
-    """Write the leaves of documents: (number of the document, its leaves, their vectors, its language)."""
-    ids = iter(numbers(cursor, sum(len(leaves) for _, leaves, _, _ in documents)))
+def leaf_rows(leaves: Sequence[Leaf], vectors: Vectors, language: str) -> list[tuple[Any, ...]]:
+    """Return the rows of a document's leaves without their numbers; it takes time and needs no connection."""
+    rows = []
+    for place, (leaf, vector) in enumerate(zip(leaves, np.asarray(vectors, ">f4"), strict=True)):
+        above = json.dumps([clean(line) for line in leaf.above], ensure_ascii=False)
+        terms, words = _fulltext.packed(leaf.text, " ".join(leaf.above), language)
+        text = clean(leaf.text)
+        own = len(vector).to_bytes(2, "big") + b"\0\0" + vector.tobytes()
+        rows.append((place, leaf.start, leaf.end, text, leaf.tokens, above, own, terms, words, seal(text, above)))
+    return rows
+
+
+def put_leaves(cursor: Any, documents: Sequence[tuple[int, Sequence[tuple[Any, ...]]]]) -> None:
+    """Write the leaves of documents: (number of the document, its rows from :func:`leaf_rows`)."""
+    ids = iter(numbers(cursor, sum(len(rows) for _, rows in documents)))
     with cursor.copy(_COPY) as copy:
         copy.set_types(_TYPES)
-        for number, leaves, vectors, language in documents:
-            rows = np.asarray(vectors, ">f4")
-            for place, leaf in enumerate(leaves):
-                above = json.dumps([clean(line) for line in leaf.above], ensure_ascii=False)
-                terms, words = _fulltext.packed(leaf.text, " ".join(leaf.above), language)
-                text = clean(leaf.text)
-                known = (next(ids), 0, number, place, leaf.start, leaf.end, text, leaf.tokens, above)
-                own = len(rows[place]).to_bytes(2, "big") + b"\0\0" + rows[place].tobytes()
-                copy.write_row((*known, own, terms, words, seal(text, above)))
+        for number, rows in documents:
+            for row in rows:
+                copy.write_row((next(ids), 0, number, *row))
 
 
 def put_parents(cursor: Any, parents: Sequence[tuple[Any, ...]]) -> None:

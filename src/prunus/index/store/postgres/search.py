@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...nodes import Candidates, Search, Spread
+from ...nodes import RUN, Candidates, Search, Spread
 from . import fulltext as _fulltext
 from . import rows as _rows
 
@@ -25,8 +25,6 @@ _LOOKED_AT: Final = (200, 1_000)
 """Least and most nodes that HNSW keeps in view while it searches; pgvector allows at most 1,000."""
 _SAMPLE: Final = 2_000
 """Leaves from which the spread of the cosines is estimated."""
-_RUN: Final = 16
-"""Neighbours count up to this part of their document, as in the exact way (``prunus.index.retrieve``)."""
 
 _KINDS: Final = {True: "layer = 0", False: "layer > 0 AND text <> ''"}
 """Conditions of leaves and of summaries."""
@@ -250,7 +248,7 @@ def _described(
     order = "id"
     if asked.leaves:
         order = "document, place"
-        span = f"least({int(reach)}, greatest(1, size.siblings / {_RUN}))"
+        span = f"least({int(reach)}, greatest(1, size.siblings / {RUN}))"
         around = (
             "SELECT DISTINCT m.id, size.siblings FROM nodes b CROSS JOIN LATERAL (SELECT count(*) AS siblings "  # noqa: S608 - ours
             "FROM nodes WHERE document = b.document AND layer = 0) size JOIN nodes m ON m.document = b.document "
