@@ -22,7 +22,7 @@ from ....core.ports import Vectors
 from ....core.seal import seal
 from ...nodes import Candidates, Growth, IndexedDocument, Leaf, Node, NoIndex, Parent, Search, View
 from ...seals import Damaged
-from . import fulltext as _fulltext
+from ..file import fulltext as _fulltext
 from . import rows as _rows
 from . import search as _search
 from .pool import Pool, Unanswered, reason_of
@@ -398,7 +398,7 @@ class Engine:
             with self._reading() as cursor:
                 if not _search.wants_near(cursor, self.dimension):
                     return
-            with self._changing() as (cursor, _):
+            with self._changing() as (cursor, _), self._pool.patient(cursor.connection, _search.BUILDING):
                 _search.make_near(cursor, self.dimension)
             self._near_made = True
         except OutsideFailed as error:  # the documents are durable already

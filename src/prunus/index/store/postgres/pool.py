@@ -100,6 +100,16 @@ class Pool:
         self._free = threading.BoundedSemaphore(MOST)
 
     @contextmanager
+    def patient(self, connection: Any, seconds: int) -> Iterator[None]:
+        """Give the statements of a transaction another time limit."""
+        connection.execute("SELECT set_config('statement_timeout', %s, true)", (str(1000 * seconds),))
+        connection.seconds = seconds + _GRACE
+        try:
+            yield
+        finally:
+            del connection.seconds
+
+    @contextmanager
     def lent(self) -> Iterator[Any]:
         """Lend a connection; one whose user failed is closed.
 
@@ -194,13 +204,15 @@ def reason_of(error: Exception) -> str:
     return "no connection; is the address right?"
 
 
-def _limited(kind: Any, seconds: float) -> Any:
+def _limited(kind: Any, limit: float) -> Any:
     """Return a class of connections that wait for the server at most so many seconds a statement."""
 
     class Limited(kind):  # type: ignore[misc]  # psycopg is optional
+        seconds = limit
+
         def wait(self, gen: Any, *args: Any, **kwargs: Any) -> Any:
             try:
-                return super().wait(_until(gen, time.monotonic() + seconds), *args, **kwargs)
+                return super().wait(_until(gen, time.monotonic() + self.seconds), *args, **kwargs)
             except Unanswered:
                 self.pgconn.finish()  # its state is not known: it is not used again
                 raise

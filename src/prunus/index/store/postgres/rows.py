@@ -12,8 +12,8 @@ from ....core.ports import Vectors
 from ....core.seal import seal
 from ...nodes import Growth, IndexedDocument, Leaf, Node, View
 from ...seals import check
-from . import fulltext as _fulltext
-from .fulltext import clean
+from ..file import fulltext as _fulltext
+from ..file.fulltext import clean
 
 LAYOUT: Final = 3
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...nodes import RUN, Candidates, Search, Spread
-from . import fulltext as _fulltext
+from ..file import fulltext as _fulltext
 from . import rows as _rows
 
 LARGE: Final = 20_000
@@ -23,6 +23,8 @@ _WIDEST: Final = 4_000
 """Most dimensions of a half-precision vector that HNSW takes."""
 _LOOKED_AT: Final = (200, 1_000)
 """Least and most nodes that HNSW keeps in view while it searches; pgvector allows at most 1,000."""
+BUILDING: Final = 3_600
+"""Most seconds for an HNSW index; they take minutes where a large index of an older version gets its first."""
 _SAMPLE: Final = 2_000
 """Leaves from which the spread of the cosines is estimated."""
 
@@ -151,8 +153,6 @@ def wants_near(cursor: Any, dimension: int) -> bool:
 
 def make_near(cursor: Any, dimension: int) -> None:
     """Make the HNSW indexes; another process may have made them since."""
-    # one statement reads all vectors: it may take many minutes where a large index of an older version is opened
-    cursor.execute("SET LOCAL statement_timeout = 0")
     for leaves, name in _NEAR.items():
         cursor.execute(
             f"CREATE INDEX IF NOT EXISTS {name} ON nodes USING hnsw ((own::halfvec({int(dimension)})) halfvec_ip_ops) "
