@@ -31,7 +31,7 @@ from ..pages.clean.parse import without_surrogates
 from ..pages.sources import Source, is_folder, pages_of
 from .arguments import check_choices, question_of
 from .documents import absolute, each_document, named
-from .prepare import Preparing, build_settings, identity_of
+from .prepare import PreparedFor, build_settings, identity_of
 
 if TYPE_CHECKING:
     from ..index.build import Builder
@@ -283,9 +283,9 @@ class Index:
         """Return the digest of each document's source, by id."""
         return {document.id: document.digest for document in self.store.documents()}
 
-    def preparing(self) -> Preparing:
+    def preparing(self) -> PreparedFor:
         """Return what another process needs to prepare documents for this index; see :mod:`.prepare`."""
-        return Preparing(self.built, self._asked_with(), self.store.embedder, self.store.dimension, self.place)
+        return PreparedFor(self.built, self._asked_with(), self.store.embedder, self.store.dimension, self.place)
 
     def add_prepared(self, documents: Sequence[bytes]) -> int:
         """Add or replace documents that :class:`.prepare.Preparer` prepared, all of them or none, without the tree.
@@ -462,10 +462,10 @@ def _built_with(settings: Settings, options: Options, preset: str, wanted: Mappi
     return Built(**given | {"preset": preset, "embedder": harmless(options.embedder or settings.embedder)})
 
 
-def preparing_new(settings: Settings, options: Options) -> Preparing:
+def preparing_new(settings: Settings, options: Options) -> PreparedFor:
     """Return what another process needs to prepare documents for an index that does not exist yet."""
     identity, dimension = identity_of(Maker(settings, options).make("embedder"))
-    return Preparing(_built_with(settings, options, "", {}), options, identity, dimension, "index")
+    return PreparedFor(_built_with(settings, options, "", {}), options, identity, dimension, "index")
 
 
 def opened(

@@ -28,7 +28,7 @@ Prepared: TypeAlias = "tuple[IndexedDocument, list[Leaf], Vectors]"
 
 
 @dataclass(frozen=True, slots=True)
-class Preparing:
+class PreparedFor:
     """How documents are prepared for one index.
 
     :param built: the settings with which the index was built.
@@ -50,7 +50,7 @@ class Preparer:
     :raises BadInput: an engine cannot be made here, or it is not the embedder of the index.
     """
 
-    def __init__(self, how: Preparing, settings: Settings) -> None:
+    def __init__(self, how: PreparedFor, settings: Settings) -> None:
         maker = Maker(settings, how.options)
         embedder = maker.make("embedder")
         found = identity_of(embedder)
@@ -106,7 +106,7 @@ def identity_of(embedder: Any) -> tuple[str, int]:
     return name, dimension
 
 
-def _cutter(embedder: Any, tokenizer: Any, how: Preparing) -> Cutter:
+def _cutter(embedder: Any, tokenizer: Any, how: PreparedFor) -> Cutter:
     from ..index.leaves import Cutter
 
     return Cutter(embedder, tokenizer, build_settings(how.built), how.dimension)

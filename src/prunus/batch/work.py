@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypeAlias
 from ..api.answers import stream
 from ..api.documents import absolute
 from ..api.pages import Pruner, check_format, read, read_each
-from ..api.prepare import Preparer, Preparing
+from ..api.prepare import PreparedFor, Preparer
 from ..core.errors import BadEngine, BadInput, BadPage, NothingFound, OutsideFailed, PrunusError, one_line
 from ..core.events import answer_of
 from ..core.options import Options
@@ -62,7 +62,7 @@ class Task:
     format: Format = "html"
     main: bool = False
     options: Options = field(default_factory=Options)
-    preparing: Preparing | None = None
+    preparing: PreparedFor | None = None
 
     def __post_init__(self) -> None:
         """Check the choices that do not depend on a page.

@@ -30,7 +30,7 @@ from ..pages.grid import header_rows
 from ..pages.tree import Tree
 from ..pages.write.kept import AFTER, BEFORE
 from .broad import is_broad
-from .nodes import IndexedDocument, Node, NodeStore
+from .nodes import IndexedDocument, Node, NodeStore, version_of
 from .retrieve import Retrieved, Retriever
 from .verify import is_unsupported
 
@@ -109,7 +109,7 @@ class Pages:
 
         :raises BadInput: the document is not in the index.
         """
-        key = (id, self._store.view().version)
+        key = (id, version_of(self._store))
         tree = self._kept.get(key)
         if tree is None:
             tree = tree_of(self._store.document(id))

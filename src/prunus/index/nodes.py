@@ -331,3 +331,17 @@ class Preparing(Protocol):
     def prepare(self) -> None:
         """Make what a search of the present state needs, where it is missing or too old."""
         ...
+
+
+@runtime_checkable
+class Versioned(Protocol):
+    """What a store may have besides: the number of its state without reading the nodes."""
+
+    def version(self) -> int:
+        """Return the number of the state, as :attr:`View.version`."""
+        ...
+
+
+def version_of(store: NodeStore) -> int:
+    """Return the number of a store's state; a store that is not :class:`Versioned` reads its view for it."""
+    return store.version() if isinstance(store, Versioned) else store.view().version

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..core.errors import BadBudget, BadInput
 from ..core.ports import Embedder, Ints, TokenCounter
 from .broad import is_broad
-from .nodes import RUN, Candidates, Node, NodeStore, Search, Searching, View
+from .nodes import RUN, Candidates, Node, NodeStore, Search, Searching, View, version_of
 
 Scorer = Literal["dense", "bm25", "hybrid"]
 
@@ -255,7 +255,7 @@ class Retriever:
 
     def edges(self) -> dict[int, list[int]]:
         """Return the children of every parent; cached for each state of the index."""
-        version = self.store.view().version
+        version = version_of(self.store)
         if self._edges[0] != version:
             self._edges = (version, self.store.edges())
         return self._edges[1]

@@ -1,9 +1,9 @@
-"""Full-text search in PostgreSQL: a node's words as a tsvector, and BM25 scores as SQLite computes them."""
+"""Words in PostgreSQL: those of a node as a tsvector, and those of a question as a tsquery."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+import struct
+from collections.abc import Sequence
 
 from ....core.text.bm25 import QUERY_NOISE, stem, tokens
 
@@ -12,6 +12,12 @@ _LONGEST = 400
 
 _LAST = 16_383
 """The last position of a word that a tsvector can hold."""
+
+_MOST_PLACES = 255
+"""Most places of one word in a tsvector."""
+
+_WEIGHTS = "DCBA"
+"""Weights of a tsvector by their number."""
 
 _TERMS = 64
 """Most words of a question that are searched, the first ones."""
@@ -27,13 +33,34 @@ def clean(text: str) -> str:
 
 def vector_of(text: str, above: str, language: str) -> tuple[str, int]:
     """Return (stemmed words as a tsvector, number of words); words of the headings ``above`` have the weight D."""
-    places: dict[str, list[str]] = {}
+    places, count = _places(text, above, language)
+    parts = (
+        f"{_quoted(word)}:{','.join(f'{at & _LAST}{_WEIGHTS[at >> 14]}' for at in found)}"
+        for word, found in places.items()
+    )
+    return " ".join(parts), count
+
+
+def packed(text: str, above: str, language: str) -> tuple[bytes, int]:
+    """Return what :func:`vector_of` does, in PostgreSQL's binary format."""
+    places, count = _places(text, above, language)
+    parts = [len(places).to_bytes(4, "big")]
+    for word, found in places.items():
+        parts += [word.encode(), b"\0", struct.pack(f">H{len(found)}H", len(found), *found)]
+    return b"".join(parts), count
+
+
+def _places(text: str, above: str, language: str) -> tuple[dict[str, list[int]], int]:
+    """Return the places of each stemmed word, with the weight in the upper two bits, and the number of words."""
+    places: dict[str, list[int]] = {}
     position = 0
-    for part, weight in ((text, "A"), (above, "D")):
+    for part, weight in ((text, _WEIGHTS.index("A")), (above, _WEIGHTS.index("D"))):
         for word in stem(tokens(clean(part)), language):
             position += 1
-            places.setdefault(word[:_LONGEST], []).append(f"{min(position, _LAST)}{weight}")
-    return " ".join(f"{_quoted(word)}:{','.join(at)}" for word, at in places.items()), position
+            found, at = places.setdefault(word[:_LONGEST], []), min(position, _LAST)
+            if len(found) < _MOST_PLACES and not (found and found[-1] & _LAST == at):
+                found.append(at | weight << 14)
+    return places, position
 
 
 def terms_of(query: str, languages: Sequence[str]) -> list[str]:
@@ -52,22 +79,3 @@ def any_of(terms: Sequence[str]) -> str:
 
 def _quoted(word: str) -> str:
     return "'" + word.replace("\\", "\\\\").replace("'", "''") + "'"
-
-
-def bm25(rows: Iterable[tuple[int, int, str, float]], count: int, average: float) -> dict[int, float]:
-    """Return the BM25 score of each node, by the formula of SQLite's full text, so that both stores rank alike.
-
-    :param rows: (node, number of its words, term, weighted frequency) of every match.
-    :param count: number of all nodes.
-    :param average: mean number of words of a node.
-    """
-    found = list(rows)
-    holding: dict[str, int] = {}
-    for _, _, term, _ in found:
-        holding[term] = holding.get(term, 0) + 1
-    rarity = {term: max(1e-6, math.log((count - n + 0.5) / (n + 0.5))) for term, n in holding.items()}
-    scores: dict[int, float] = {}
-    for node, words, term, frequency in found:
-        length = K1 * (1 - B + B * words / (average or 1.0))
-        scores[node] = scores.get(node, 0.0) + rarity[term] * frequency * (K1 + 1) / (frequency + length)
-    return scores

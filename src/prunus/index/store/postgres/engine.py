@@ -8,9 +8,8 @@ shows any part of it.
 from __future__ import annotations
 
 import json
+import logging
 import re
-import threading
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -18,43 +17,22 @@ from typing import Any, Final
 
 import numpy as np
 
-from ....core.errors import BadInput, MissingExtra, OutsideFailed
+from ....core.errors import BadInput, OutsideFailed
 from ....core.ports import Vectors
 from ....core.seal import seal
-from ...nodes import Growth, IndexedDocument, Leaf, Node, NoIndex, Parent, View
+from ...nodes import Candidates, Growth, IndexedDocument, Leaf, Node, NoIndex, Parent, Search, View
 from ...seals import Damaged
 from ..file import fulltext as _fulltext
 from . import rows as _rows
+from . import search as _search
+from .pool import Pool, Unanswered, reason_of
 
 _SCHEMA_NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,39}")
-_KEPT: Final = 4
-"""Most connections that stay open between calls."""
 
 _UNSEALED: Final = 2
 """The layout without checksums; their columns are added where such an index is opened."""
 
-_PATIENCE: Final = 10
-"""Time limit of one statement, as a multiple of ``wait``."""
-
-_REASONS: Final = {
-    "28P01": "the password is refused",
-    "28000": "this user is refused",
-    "3D000": "there is no such database",
-    "3F000": "there is no such schema",
-    "0A000": "pgvector is not installed on the server",
-    "58P01": "pgvector is not installed on the server",
-    "42501": "this user may not do that",
-    "53100": "the server's disk is full",
-    "53300": "the server takes no more connections",
-    "55P03": "another process has been writing for too long",
-    "57014": "it took too long",
-}
-"""Messages by SQLSTATE; the server's messages are not shown, because they may hold parts of the address."""
-
-
-def _close_all(connections: list[Any]) -> None:
-    while connections:
-        connections.pop().close()
+log = logging.getLogger("prunus.index")
 
 
 class Engine:
@@ -83,24 +61,16 @@ class Engine:
         wait: float = 30.0,
         schema: str = "prunus",
     ) -> None:
-        try:
-            import psycopg
-        except ImportError as error:
-            raise MissingExtra(
-                f"the store postgres needs psycopg ({error}); run: pip install 'prunus[postgres]'", subject="postgres"
-            ) from error
         if not _SCHEMA_NAME.fullmatch(schema):
             raise BadInput(
                 "the name of a schema is up to 40 of a-z, 0-9 and _, not beginning with 0-9", subject="schema"
             )
         self.place = f"postgres:{schema}"
-        self._psycopg: Any = psycopg
-        self._dsn, self._wait, self._schema = dsn, wait, schema
-        self._idle: list[Any] = []
-        weakref.finalize(self, _close_all, self._idle)
-        self._lock = threading.Lock()
+        self._schema = schema
+        self._pool = Pool(dsn, wait, schema)
         self._view: View | None = None
-        self._sizes: dict[tuple[int, bool], tuple[int, float]] = {}
+        self._near_made = False
+        self._sizes: dict[tuple[int, bool], _search.Sizes] = {}
         try:
             self.embedder, self.dimension = self._open(embedder, dimension, create)
         except BaseException:
@@ -134,9 +104,7 @@ class Engine:
 
     def close(self) -> None:
         """Close the open connections; the next call opens a new one."""
-        with self._lock:
-            idle, self._idle[:] = self._idle[:], []
-        _close_all(idle)
+        self._pool.close()
 
     # --- documents ---------------------------------------------------------------------------
 
@@ -148,11 +116,17 @@ class Engine:
         """Add or replace documents, all of them or none; on return they are durable."""
         for document, leaves, vectors in documents:
             self._check_vectors(document.id, len(leaves), vectors)
-        with self._changing() as (cursor, _):
-            for document, leaves, vectors in documents:
+        latest = {
+            _fulltext.clean(document.id): (document, _rows.leaf_rows(leaves, vectors, document.language))
+            for document, leaves, vectors in documents
+        }
+        with self._changing() as (cursor, _):  # other writers wait from here on
+            put = []
+            for document, rows in latest.values():
                 _rows.drop_document(cursor, document.id)
-                number = _rows.put_document(cursor, document)
-                _rows.put_leaves(cursor, number, leaves, vectors, document.language)
+                put.append((_rows.put_document(cursor, document), rows))
+            _rows.put_leaves(cursor, put)
+        self._make_near()
 
     def delete(self, document: str) -> bool:
         """Remove a document with its leaves and the summaries above; return False where the index lacks it."""
@@ -263,28 +237,52 @@ class Engine:
         :param layer: ``leaves`` or ``summaries``; term statistics are counted for each separately.
         """
         leaves = layer == "leaves"
-        kind = "layer = 0" if leaves else "layer > 0 AND text <> ''"
         with self._reading() as cursor:
-            languages = [""]
-            if leaves:
-                found = cursor.execute("SELECT DISTINCT language FROM documents ORDER BY language").fetchall()
-                languages = [language for (language,) in found]
-            terms = _fulltext.terms_of(query, languages)
-            if not terms:
-                return {}
-            (version,) = cursor.execute("SELECT version FROM about").fetchone()
-            if (version, leaves) not in self._sizes:
-                size_query = f"SELECT count(*), coalesce(avg(words), 0)::float8 FROM nodes WHERE {kind}"  # noqa: S608 - ours
-                size = cursor.execute(size_query).fetchone()
-                self._sizes = {**dict(list(self._sizes.items())[-3:]), (version, leaves): size}
-            count, average = self._sizes[version, leaves]
-            cursor.execute(
-                "SELECT n.id, n.words, u.lexeme, (cardinality(array_positions(u.weights, 'A')) "  # noqa: S608 - ours
-                "+ 0.5 * cardinality(array_positions(u.weights, 'D')))::float8 FROM nodes n, unnest(n.terms) u "
-                f"WHERE {kind} AND n.terms @@ %s::tsquery AND u.lexeme = ANY(%s)",
-                (_fulltext.any_of(terms), terms),
-            )
-            return _fulltext.bm25(cursor.fetchall(), count, average)
+            terms = self._terms(cursor, query, leaves)
+            return _search.lexical(cursor, terms, self._sizes_of(cursor, leaves), leaves) if terms else {}
+
+    def candidates(self, search: Search) -> Candidates | None:
+        """Return the nodes that may be the best for a question; None where the index is small enough to read it all.
+
+        The best by BM25 are exact. The best by cosine come from an HNSW index of half-precision vectors, which may miss
+        some; where the server's pgvector has none, or some documents alone are searched, they are exact too.
+
+        :raises BadInput: a document is not in the index.
+        """
+        with self._reading() as cursor:
+            sizes = self._sizes_of(cursor, leaves=True)
+            if sizes.count < _search.LARGE:
+                return None
+            known = _rows.documents_by_id(cursor, search.documents) if search.documents else {}
+            for id in search.documents:
+                if id not in known:
+                    raise BadInput(f"{self.place}: there is no document {id!r}", subject=id)
+            asked = [
+                _search.Asked(leaves, self._sizes_of(cursor, leaves), self._terms(cursor, search.query, leaves))
+                for leaves in ([True, False] if search.summaries else [True])
+            ]
+            return _search.candidates(cursor, search, self.dimension, asked, sorted(known.values()))
+
+    def _terms(self, cursor: Any, query: str, leaves: bool) -> list[str]:
+        """Return the terms of a question, stemmed as the leaves or the summaries are."""
+        languages = [""]
+        if leaves:
+            found = cursor.execute("SELECT DISTINCT language FROM documents ORDER BY language").fetchall()
+            languages = [language for (language,) in found]
+        return _fulltext.terms_of(query, languages)
+
+    def _sizes_of(self, cursor: Any, leaves: bool) -> _search.Sizes:
+        (version,) = cursor.execute("SELECT version FROM about").fetchone()
+        known = self._sizes.get((version, leaves))
+        if known is None:
+            known = _search.sizes_of(cursor, leaves)
+            self._sizes = {**dict(list(self._sizes.items())[-3:]), (version, leaves): known}
+        return known
+
+    def version(self) -> int:
+        """Return the number of the state, without reading the nodes."""
+        with self._reading() as cursor:
+            return int(cursor.execute("SELECT version FROM about").fetchone()[0])
 
     def view(self) -> View:
         """Return all nodes as arrays; cached for each state of the index."""
@@ -375,13 +373,36 @@ class Engine:
             raise BadInput(f"{self.place}: a new index needs an embedder and its dimension", subject=self.place)
         with self._connected() as connection, connection.transaction(), connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"prunus {self._schema}",))
-            cursor.execute("CREATE EXTENSION IF NOT EXISTS vector")
-            cursor.execute(f"CREATE SCHEMA IF NOT EXISTS {self._schema}")
+            self._administer(cursor, "CREATE EXTENSION IF NOT EXISTS vector", "create the extension vector")
+            if not cursor.execute("SELECT to_regnamespace(%s)", (self._schema,)).fetchone()[0]:
+                self._administer(cursor, f"CREATE SCHEMA {self._schema}", "create a schema in this database")
             if cursor.execute("SELECT to_regclass(%s)", (f"{self._schema}.about",)).fetchone()[0]:
                 return
             for statement in f"{_rows.SCHEMA.strip()}\n{_rows.SEALS.strip()}".split(";\n"):
                 cursor.execute(statement.replace("{dimension}", str(int(dimension))))
             cursor.execute("INSERT INTO about VALUES (%s, %s, %s, 0)", (_rows.LAYOUT, embedder, dimension))
+
+    def _administer(self, cursor: Any, statement: str, what: str) -> None:
+        """Run a statement that needs a right of its own."""
+        try:
+            cursor.execute(statement)
+        except self._pool.psycopg.errors.InsufficientPrivilege:
+            way_out = "let an administrator do it, or grant CREATE on the database"
+            raise OutsideFailed(f"{self.place}: this user may not {what}; {way_out}", subject=self.place) from None
+
+    def _make_near(self) -> None:
+        """Make the index of the vectors where the index has become large; a failure changes nothing but the speed."""
+        if self._near_made:
+            return
+        try:
+            with self._reading() as cursor:
+                if not _search.wants_near(cursor, self.dimension):
+                    return
+            with self._changing() as (cursor, _), self._pool.patient(cursor.connection, _search.BUILDING):
+                _search.make_near(cursor, self.dimension)
+            self._near_made = True
+        except OutsideFailed as error:  # the documents are durable already
+            log.warning("%s; the vectors have no index yet, and questions read all of them", error)
 
     def _add_seals(self) -> None:
         """Add the columns of the checksums to an older index; what it holds has none until it is written again."""
@@ -393,34 +414,15 @@ class Engine:
 
     @contextmanager
     def _connected(self) -> Iterator[Any]:
-        """Lend a connection; a connection that failed is closed, and no message shows the address."""
-        connection = None
+        """Lend a connection; no message shows the address."""
         try:
-            with self._lock:
-                connection = self._idle.pop() if self._idle else None
-            if connection is None or connection.closed:
-                connection = self._psycopg.connect(self._dsn, connect_timeout=max(2, int(self._wait)), autocommit=True)
-                limit = str(int(1000 * self._wait))
-                settings = {"search_path": f"{self._schema}, public", "lock_timeout": limit}
-                settings["statement_timeout"] = str(_PATIENCE * int(limit))
-                for name, value in settings.items():
-                    connection.execute("SELECT set_config(%s, %s, false)", (name, value))
-            yield connection
-            with self._lock:
-                keep = len(self._idle) < _KEPT and not connection.closed
-                if keep:
-                    self._idle.append(connection)
-            connection = None if keep else connection
+            with self._pool.lent() as connection:
+                yield connection
         except Damaged as error:
             way_out = "restore the database, or remove the document and add it again"
             raise BadInput(f"{self.place}: damaged ({error}); {way_out}", subject=self.place) from error
-        except self._psycopg.Error as error:
-            state = str(getattr(error, "sqlstate", None) or "")
-            reason = _REASONS.get(state, f"SQLSTATE {state}" if state else "no connection; is the address right?")
-            raise OutsideFailed(f"{self.place}: the database failed ({reason})", subject=self.place) from None
-        finally:
-            if connection is not None:
-                connection.close()
+        except (self._pool.psycopg.Error, Unanswered) as error:
+            raise OutsideFailed(f"{self.place}: the database failed ({reason_of(error)})", subject=self.place) from None
 
     @contextmanager
     def _reading(self, binary: bool = False) -> Iterator[Any]:

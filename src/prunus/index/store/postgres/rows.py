@@ -49,6 +49,13 @@ _NODE: Final = (
     "seal) VALUES (%s,%s,%s,%s,%s,%s,%s,%s,%s,%s::vector,%s::vector,%s::tsvector,%s,%s)"
 )
 
+_COPY: Final = (
+    "COPY nodes (id, layer, document, place, first, last, text, tokens, above, own, terms, words, seal) "
+    "FROM STDIN (FORMAT BINARY)"
+)
+_TYPES: Final = "int8 int4 int8 int4 int4 int4 text int4 text bytea bytea int4 int8".split()
+"""Types of its columns; vectors and tsvectors are given as their bytes."""
+
 
 def vector_text(vector: Vectors) -> str:
     """Return a vector as text for pgvector; each number keeps its float32 value."""
@@ -90,15 +97,26 @@ def document(cursor: Any, id: str) -> IndexedDocument | None:
     return IndexedDocument(id, text, title, url, digest, language, json.loads(metadata), bytes(source))
 
 
-def put_leaves(cursor: Any, number: int, leaves: Sequence[Leaf], vectors: Vectors, language: str) -> None:
-    """Write a document's leaves with their vectors."""
+def leaf_rows(leaves: Sequence[Leaf], vectors: Vectors, language: str) -> list[tuple[Any, ...]]:
+    """Return the rows of a document's leaves without their numbers; it takes time and needs no connection."""
     rows = []
-    for place, (id, leaf) in enumerate(zip(numbers(cursor, len(leaves)), leaves, strict=True)):
+    for place, (leaf, vector) in enumerate(zip(leaves, np.asarray(vectors, ">f4"), strict=True)):
         above = json.dumps([clean(line) for line in leaf.above], ensure_ascii=False)
-        terms, words = _fulltext.vector_of(leaf.text, " ".join(leaf.above), language)
-        known = (id, 0, number, place, leaf.start, leaf.end, clean(leaf.text), leaf.tokens, above)
-        rows.append((*known, vector_text(vectors[place]), None, terms, words, seal(clean(leaf.text), above)))
-    cursor.executemany(_NODE, rows)
+        terms, words = _fulltext.packed(leaf.text, " ".join(leaf.above), language)
+        text = clean(leaf.text)
+        own = len(vector).to_bytes(2, "big") + b"\0\0" + vector.tobytes()
+        rows.append((place, leaf.start, leaf.end, text, leaf.tokens, above, own, terms, words, seal(text, above)))
+    return rows
+
+
+def put_leaves(cursor: Any, documents: Sequence[tuple[int, Sequence[tuple[Any, ...]]]]) -> None:
+    """Write the leaves of documents: (number of the document, its rows from :func:`leaf_rows`)."""
+    ids = iter(numbers(cursor, sum(len(rows) for _, rows in documents)))
+    with cursor.copy(_COPY) as copy:
+        copy.set_types(_TYPES)
+        for number, rows in documents:
+            for row in rows:
+                copy.write_row((next(ids), 0, number, *row))
 
 
 def put_parents(cursor: Any, parents: Sequence[tuple[Any, ...]]) -> None:
@@ -117,9 +135,12 @@ def put_edges(cursor: Any, pairs: Sequence[tuple[int, int]]) -> None:
     cursor.executemany("INSERT INTO edges VALUES (%s, %s) ON CONFLICT DO NOTHING", list(pairs))
 
 
-def documents_by_id(cursor: Any) -> dict[str, int]:
-    """Return the number of every document, by id."""
-    cursor.execute("SELECT id, number FROM documents")
+def documents_by_id(cursor: Any, ids: Sequence[str] = ()) -> dict[str, int]:
+    """Return the numbers of documents by id; () is all documents."""
+    if ids:
+        cursor.execute("SELECT id, number FROM documents WHERE id = ANY(%s)", ([clean(id) for id in ids],))
+    else:
+        cursor.execute("SELECT id, number FROM documents")
     return dict(cursor.fetchall())
 
 

@@ -1,0 +1,263 @@
+"""Search in PostgreSQL: exact BM25 computed by the server, and the nearest vectors of a large index by HNSW.
+
+The HNSW index is one of half-precision copies of the embeddings, which the table keeps in full precision: it finds
+candidates, and their cosines are then computed from the full vectors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from ...nodes import RUN, Candidates, Search, Spread
+from ..file import fulltext as _fulltext
+from . import rows as _rows
+
+LARGE: Final = 20_000
+"""Leaves from which on a question reads candidates instead of all nodes: there HNSW begins to be faster than a scan."""
+_WIDEST: Final = 4_000
+"""Most dimensions of a half-precision vector that HNSW takes."""
+_LOOKED_AT: Final = (200, 1_000)
+"""Least and most nodes that HNSW keeps in view while it searches; pgvector allows at most 1,000."""
+BUILDING: Final = 3_600
+"""Most seconds for an HNSW index; they take minutes where a large index of an older version gets its first."""
+_SAMPLE: Final = 2_000
+"""Leaves from which the spread of the cosines is estimated."""
+
+_KINDS: Final = {True: "layer = 0", False: "layer > 0 AND text <> ''"}
+"""Conditions of leaves and of summaries."""
+_NEAR: Final = {True: "nodes_near_leaves", False: "nodes_near_summaries"}
+"""Names of the HNSW indexes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What BM25 and the reach of neighbours need of all leaves, or of all summaries.
+
+    :param words, tokens: means of a node.
+    """
+
+    count: int
+    words: float
+    tokens: float
+
+
+def sizes_of(cursor: Any, leaves: bool) -> Sizes:
+    """Count the leaves or the summaries."""
+    cursor.execute(
+        "SELECT count(*), coalesce(avg(words), 0)::float8, coalesce(avg(tokens), 0)::float8 "  # noqa: S608 - ours
+        f"FROM nodes WHERE {_KINDS[leaves]}"
+    )
+    return Sizes(*cursor.fetchone())
+
+
+# --- words -----------------------------------------------------------------------------------
+
+
+def lexical(cursor: Any, terms: Sequence[str], sizes: Sizes, leaves: bool) -> dict[int, float]:
+    """Return the BM25 score of every node with a term."""
+    query, values = _scored(terms, sizes, leaves)
+    cursor.execute(f"{query} SELECT id, score FROM scored", values)  # noqa: S608 - ours
+    return dict(cursor.fetchall())
+
+
+def _frequency(place: int) -> str:
+    """Return SQL for the weighted frequency of a term: of one word, cover density is the sum of its weights."""
+    return f"ts_rank_cd('{{0.5, 0.1, 0.1, 1}}', terms, %s::tsquery)::float8 AS f{place}"
+
+
+def _score(place: int) -> str:
+    return f"CASE WHEN f{place} > 0 THEN r{place} * f{place} * {_fulltext.K1 + 1} / (f{place} + norm) ELSE 0 END"
+
+
+def _norm(sizes: Sizes) -> str:
+    return f"{_fulltext.K1} * (1 - {_fulltext.B} + {_fulltext.B} * words / {sizes.words or 1.0!r}) AS norm"
+
+
+def _scored(terms: Sequence[str], sizes: Sizes, leaves: bool) -> tuple[str, list[str]]:
+    """Return SQL that begins a statement with the tables ``rare`` (r0, …) and ``scored`` (id, score), and its values.
+
+    It is the formula of SQLite's full text, so that all stores rank alike.
+    """
+    places = range(len(terms))
+    holding = [f"count(*) FILTER (WHERE f{place} > 0)" for place in places]
+    rarity = [
+        f"greatest(1e-6, ln(({sizes.count} - {held} + 0.5) / ({held} + 0.5))::float8) AS r{place}"
+        for place, held in enumerate(holding)
+    ]
+    query = (
+        f"WITH matched AS MATERIALIZED (SELECT id, {_norm(sizes)}, {', '.join(map(_frequency, places))} "  # noqa: S608 - ours
+        f"FROM nodes WHERE {_KINDS[leaves]} AND terms @@ %s::tsquery), "
+        f"rare AS MATERIALIZED (SELECT {', '.join(rarity)} FROM matched), "
+        f"scored AS MATERIALIZED (SELECT id, {' + '.join(map(_score, places))} AS score FROM matched, rare)"
+    )
+    return query, [*(_fulltext.any_of([term]) for term in terms), _fulltext.any_of(terms)]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a question asks the leaves, or the summaries.
+
+    :param terms: stemmed as these nodes are.
+    """
+
+    leaves: bool
+    sizes: Sizes
+    terms: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The best nodes by BM25.
+
+    :param rarity: of each term.
+    :param spread: of the scores of all nodes.
+    """
+
+    best: Sequence[int]
+    rarity: Sequence[float]
+    spread: tuple[float, float]
+
+
+def _by_words(cursor: Any, asked: Asked, count: int, documents: Sequence[int]) -> _Words:
+    if not asked.terms or not asked.sizes.count:
+        return _Words((), [0.0] * len(asked.terms), (0.0, 0.0))
+    query, values = _scored(asked.terms, asked.sizes, asked.leaves)
+    within = "WHERE EXISTS (SELECT 1 FROM nodes n WHERE n.id = scored.id AND n.document = ANY(%s))" if documents else ""
+    cursor.execute(
+        f"{query}, best AS (SELECT id FROM scored {within} ORDER BY score DESC, id LIMIT {int(count)}) "  # noqa: S608 - ours
+        "SELECT (SELECT array_agg(id) FROM best), (SELECT sum(score) FROM scored), "
+        "(SELECT sum(score * score) FROM scored), rare.* FROM rare",
+        [*values, *([list(documents)] if documents else [])],
+    )
+    best, total, squares, *rarity = cursor.fetchone()
+    size = asked.sizes.count
+    mean = (total or 0.0) / size
+    return _Words(best or (), rarity, (mean, math.sqrt(max(0.0, (squares or 0.0) / size - mean * mean))))
+
+
+# --- vectors ---------------------------------------------------------------------------------
+
+
+def wants_near(cursor: Any, dimension: int) -> bool:
+    """Tell whether the index is large enough for an HNSW index, has none, and the server can make one."""
+    if dimension > _WIDEST or _has_near(cursor) or not _can_near(cursor):
+        return False
+    cursor.execute(f"SELECT count(*) FROM (SELECT FROM nodes WHERE layer = 0 LIMIT {LARGE}) found")  # noqa: S608 - ours
+    return bool(cursor.fetchone()[0] >= LARGE)
+
+
+def make_near(cursor: Any, dimension: int) -> None:
+    """Make the HNSW indexes; another process may have made them since."""
+    for leaves, name in _NEAR.items():
+        cursor.execute(
+            f"CREATE INDEX IF NOT EXISTS {name} ON nodes USING hnsw ((own::halfvec({int(dimension)})) halfvec_ip_ops) "
+            f"WHERE {_KINDS[leaves]}"
+        )
+    cursor.execute("ANALYZE nodes")  # or the first questions are planned for an empty table
+
+
+def _has_near(cursor: Any) -> bool:
+    return bool(cursor.execute("SELECT to_regclass(%s) IS NOT NULL", (_NEAR[False],)).fetchone()[0])
+
+
+def _can_near(cursor: Any) -> bool:
+    """Tell whether the server's pgvector has half-precision vectors, and HNSW with it (0.7 and later)."""
+    return bool(cursor.execute("SELECT to_regtype('halfvec') IS NOT NULL").fetchone()[0])
+
+
+def _nearest(cursor: Any, vector: str, dimension: int, leaves: bool, count: int, documents: Sequence[int]) -> list[int]:
+    """Return the nodes whose embeddings are nearest to a vector; exact within some documents or without HNSW."""
+    kind = _KINDS[leaves]
+    if documents or not _has_near(cursor):
+        within = " AND document = ANY(%s)" if documents else ""
+        values = [*([list(documents)] if documents else []), vector, count]
+        query = f"SELECT id FROM nodes WHERE {kind}{within} ORDER BY own <#> %s::vector, id LIMIT %s"  # noqa: S608 - ours
+    else:
+        least, most = _LOOKED_AT
+        cursor.execute("SELECT set_config('hnsw.ef_search', %s, true)", (str(min(max(2 * count, least), most)),))
+        half = f"halfvec({int(dimension)})"
+        values = [vector, min(count, most)]
+        query = f"SELECT id FROM nodes WHERE {kind} ORDER BY own::{half} <#> %s::{half} LIMIT %s"  # noqa: S608 - ours
+    return [id for (id,) in cursor.execute(query, values).fetchall()]
+
+
+def _cosine_spread(cursor: Any, vector: str, leaves: bool) -> tuple[float, float]:
+    """Estimate mean and deviation of the cosines of all nodes of a kind, by nodes with evenly spread numbers."""
+    cursor.execute(
+        "WITH ends AS (SELECT min(id) AS first, max(id) AS last FROM nodes) "  # noqa: S608 - ours
+        "SELECT coalesce(avg(cosine), 0), coalesce(stddev_pop(cosine), 0) FROM (SELECT -(own <#> %s::vector) AS cosine "
+        f"FROM nodes WHERE {_KINDS[leaves]} AND own IS NOT NULL AND id IN (SELECT first + (last - first) * step / "
+        f"{_SAMPLE} FROM ends, generate_series(0, {_SAMPLE}) step)) found",
+        (vector,),
+    )
+    mean, deviation = cursor.fetchone()
+    return float(mean), float(deviation)
+
+
+# --- candidates ------------------------------------------------------------------------------
+
+
+def candidates(
+    cursor: Any,
+    search: Search,
+    dimension: int,
+    asked: Sequence[Asked],
+    documents: Sequence[int],
+) -> Candidates:
+    """Return the best nodes by cosine and by BM25 with the leaves around them.
+
+    :param asked: of the leaves, then of the summaries where they are wanted.
+    :param documents: numbers of the documents to search; () is all.
+    """
+    vector = _rows.vector_text(search.vector)
+    reach = search.reach_of(asked[0].sizes.tokens)
+    table: list[tuple[Any, ...]] = []
+    spreads = []
+    for part in asked:
+        words = _by_words(cursor, part, search.count, documents)
+        best = {*_nearest(cursor, vector, dimension, part.leaves, search.count, documents), *words.best}
+        table += _described(cursor, sorted(best), vector, part, words.rarity, reach)
+        spreads.append(Spread(_cosine_spread(cursor, vector, part.leaves), words.spread))
+    whole = np.asarray([row[:6] for row in table], np.int64).reshape(len(table), 6).T
+    scores = np.asarray([row[6:] for row in table], np.float64).reshape(len(table), 2).T
+    spreads.append(Spread((0.0, 0.0), (0.0, 0.0)))
+    ids, layer, document, place, tokens, siblings = whole
+    cosine, bm25 = scores
+    return Candidates(ids, layer, document, place, tokens, cosine, bm25, siblings, reach, spreads[0], spreads[1])
+
+
+def _described(
+    cursor: Any,
+    best: Sequence[int],
+    vector: str,
+    asked: Asked,
+    rarity: Sequence[float],
+    reach: int,
+) -> list[tuple[Any, ...]]:
+    """Return (id, layer, document, place, tokens, siblings, cosine, BM25) of nodes and of the leaves around them."""
+    places = range(len(asked.terms))
+    rarities = "".join(f", {float(value)!r}::float8 AS r{place}" for place, value in enumerate(rarity))
+    score = " + ".join(map(_score, places)) or "0::float8"
+    frequencies = "".join(f", {_frequency(place)}" for place in places)
+    around = "SELECT id, 0 AS siblings FROM unnest(%s::bigint[]) AS best (id)"
+    order = "id"
+    if asked.leaves:
+        order = "document, place"
+        span = f"least({int(reach)}, greatest(1, size.siblings / {RUN}))"
+        around = (
+            "SELECT DISTINCT m.id, size.siblings FROM nodes b CROSS JOIN LATERAL (SELECT count(*) AS siblings "  # noqa: S608 - ours
+            "FROM nodes WHERE document = b.document AND layer = 0) size JOIN nodes m ON m.document = b.document "
+            f"AND m.layer = 0 AND m.place BETWEEN b.place - {span} AND b.place + {span} WHERE b.id = ANY(%s)"
+        )
+    cursor.execute(
+        f"SELECT id, layer, coalesce(document, -1), place, tokens, siblings, cosine, {score} FROM ("  # noqa: S608 - ours
+        f"SELECT n.id, layer, document, place, tokens, siblings, -(own <#> %s::vector) AS cosine, {_norm(asked.sizes)}"
+        f"{rarities}{frequencies} FROM ({around}) around JOIN nodes n ON n.id = around.id) described ORDER BY {order}",
+        [vector, *(_fulltext.any_of([term]) for term in asked.terms), list(best)],
+    )
+    return list(cursor.fetchall())
