@@ -9,7 +9,7 @@ EVALS := $(VENV)/.evals
 ALL := $(VENV)/.all
 ORACLES := $(VENV)/.oracles
 comma := ,
-EXTRAS := browser,evals,haystack,langchain,llama-index,llm,mcp,multilingual,ocr,onnx,otel,parquet,postgres,raptor,ray,reader,sentence-transformers,server,tiktoken,train,transformers,warc,wordllama,zstd
+EXTRAS := browser,evals,faiss,haystack,lance,langchain,llama-index,llm,mcp,multilingual,ocr,onnx,otel,parquet,postgres,raptor,ray,reader,sentence-transformers,server,tiktoken,train,transformers,warc,wordllama,zstd
 
 .PHONY: help setup demo test test-all check gate bench fuzz oracles conformance lock dist reader clean
 
