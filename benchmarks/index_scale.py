@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from benchmarks.report import json_line, table
 from prunus.core.registry import make_engine
-from prunus.index.nodes import IndexedDocument, Leaf, Search, Searching
+from prunus.index.nodes import IndexedDocument, Leaf, Search
 from prunus.index.retrieve import Retriever
 
 TOPICS, WORDS, OWN = 2000, 200_000, 300
@@ -241,7 +241,7 @@ def asking(options: argparse.Namespace, embedder: Any) -> dict[str, Any]:
 def agreement(options: argparse.Namespace, embedder: Any) -> dict[str, float]:
     """Compare the store's search with the exact way."""
     store = store_of(options, embedder, False)
-    if not isinstance(store, Searching):
+    if not hasattr(store, "candidates"):
         return {}
     counter = make_engine("tokenizer", "llama2")
     texts, total = Texts(), max(1, options.chunks // 25)
