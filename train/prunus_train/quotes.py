@@ -59,14 +59,16 @@ _MENU: Final = 0.4
 _DRAWN, _DRAWN_ROW = 5e-4, 1e-3
 """How strongly weights are drawn to their start, and those of rows to those of other segments."""
 
-_READ_OF_A_SET: Final = 120
-"""Questions of a set that a reader reads for its bar, the first: each costs it two passes over 24 segments."""
+_READ_OF_A_SET: Final = 60
+"""Questions of a training set that a reader reads for its bar, the first: each costs it two passes over 24 segments."""
 
 _STEPS: Final = 300
 _RATE: Final = 0.05
 _RIDGE: Final = 3e-3
 _LOWER: Final = {"one": 0.45, "unspaced": 0.8}
-"""By how much the bar is lowered, so that few right pages are refused; for scripts without spaces, too. By hand."""
+"""By how much the bar is lowered, so that few right pages are refused; for scripts without spaces, too. By hand.
+
+The bar of a reader is not: with it, a lower bar lets wrong pages through and finds hardly any answer more."""
 
 
 def train(examples: Sequence[Example], reranker: Reranker | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -150,7 +152,12 @@ def fit_bar(examples: Sequence[Example], weights: Weights, reranker: Reranker | 
     used = [example for example in examples if example.source not in _NO_BAR and (example.dev or example.wrong)]
     if reranker is not None:
         by_source = itertools.groupby(used, key=lambda example: example.source)  # examples of a set stand together
-        used = [example for _, of_set in by_source for example in itertools.islice(of_set, _READ_OF_A_SET)]
+        used = [
+            example
+            for _, of_set in by_source
+            for place, example in enumerate(of_set)
+            if example.dev or place < _READ_OF_A_SET
+        ]
     sides = [(example, example.own, 1.0) for example in used]
     sides += [(example, example.wrong, 0.0) for example in used if example.wrong is not None]
     signs = [_signs(question, weights, reranker) for _, question, _ in sides]
@@ -170,7 +177,8 @@ def fit_bar(examples: Sequence[Example], weights: Weights, reranker: Reranker | 
         slope = inputs.T @ (counts * (sure - labels)) + _RIDGE * found
         bend = (inputs * (counts * sure * (1 - sure))[:, None]).T @ inputs + _RIDGE * np.eye(len(names))
         found -= np.linalg.solve(bend, slope)
-    lowered: Numbers = found + np.asarray([_LOWER.get(name, 0.0) for name in names])
+    lower = _LOWER if reranker is None else {}
+    lowered: Numbers = found + np.asarray([lower.get(name, 0.0) for name in names])
     return lowered
 
 

@@ -22,7 +22,7 @@ from ...core.errors import BadInput
 from ...core.ports import Embedder, Reranker
 from ..blocks import Blocks
 from ..scorer import Scorer
-from . import hybrid
+from . import learned
 from ._signals import above_texts, rank_headers_below_rows
 
 CANDIDATES = 64
@@ -40,7 +40,7 @@ class Engine:
 
     :param reranker: reads question and text together.
     :param embedder: for the default cheap scorer.
-    :param scorer: the cheap scorer; by default ``hybrid``.
+    :param scorer: the cheap scorer; by default ``learned``.
     :param model: number of candidates, from the spec; '' is 64.
     :raises BadInput: neither a scorer nor an embedder is given, or the number is out of range.
     """
@@ -57,7 +57,7 @@ class Engine:
         if scorer is None:
             if embedder is None:
                 raise BadInput("crossencoder needs a cheap scorer, or an embedder to make one", subject=self.name)
-            scorer = hybrid.Engine(embedder)
+            scorer = learned.Engine(embedder)
         self.scorer = scorer
         self.candidates = _candidates(model)
 
