@@ -11,7 +11,7 @@ from prunus_train.checkpoint import Place
 ABOVE: Final = 200
 """Most code points of breadcrumbs before a text, as the engine ``reader`` reads them."""
 
-BESIDE: Final = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0)
+BESIDE: Final = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 """Weights of the cheap score that validation tries."""
 
 
