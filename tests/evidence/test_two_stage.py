@@ -251,9 +251,9 @@ def test_engines_of_the_stages() -> None:
     assert chosen(scorer="generative:M", stages=2) == ("learned", "generative:M", "always")
     assert chosen(scorer="crossencoder") == ("crossencoder", "", "large")
     assert chosen(scorer="crossencoder", stages=2) == ("learned", "crossencoder", "always")
-    assert chosen(stages=2, reranker="onnx:X") == ("hybrid", "crossencoder", "always")
-    assert chosen(["fine=bm25"]) == ("hybrid", "bm25", "large")
-    assert chosen(["fine=bm25"], stages=1) == ("hybrid", "", "never")
+    assert chosen(stages=2, reranker="onnx:X") == ("learned", "crossencoder", "always")
+    assert chosen(["fine=bm25"]) == ("learned", "bm25", "large")
+    assert chosen(["fine=bm25"], stages=1) == ("learned", "", "never")
 
 
 def test_two_stages_have_models_of_their_own_and_a_server_its_key() -> None:
