@@ -27,7 +27,7 @@ SETTINGS = Settings()
 
 def begun(inputs: list[str], folder: Path, rows: int = 3) -> tuple[Batch, IndexOutput]:
     index = Index.open(folder, settings=SETTINGS)
-    batch = Batch(inputs, Task("index", preparing=index.preparing()), SETTINGS, rows=rows)
+    batch = Batch(inputs, Task("index", cutting=index.cutting()), SETTINGS, rows=rows)
     batch.skim = Skim(index.known(), SETTINGS)
     batch.find()
     return batch, IndexOutput(index)

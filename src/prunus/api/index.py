@@ -30,8 +30,8 @@ from ..index.terms import BUILT, COST, COSTS, PRESETS, Bill, Built, Report, Retr
 from ..pages.clean.parse import without_surrogates
 from ..pages.sources import Source, is_folder, pages_of
 from .arguments import check_choices, question_of
+from .cutting import Cutting, build_settings, can_be_shared, identity_of, unpack
 from .documents import absolute, each_document, named
-from .prepare import PreparedFor, build_settings, identity_of
 
 if TYPE_CHECKING:
     from ..index.build import Builder
@@ -283,36 +283,29 @@ class Index:
         """Return the digest of each document's source, by id."""
         return {document.id: document.digest for document in self.store.documents()}
 
-    def preparing(self) -> PreparedFor:
-        """Return what another process needs to prepare documents for this index; see :mod:`.prepare`."""
-        return PreparedFor(self.built, self._asked_with(), self.store.embedder, self.store.dimension, self.place)
+    def cutting(self) -> Cutting:
+        """Return what another process needs to cut documents for this index; see :mod:`.cutting`."""
+        options, store = self._asked_with(), self.store
+        return Cutting(self.settings, options, self.built, store.embedder, store.dimension, self.place)
 
-    def add_prepared(self, documents: Sequence[bytes]) -> int:
-        """Add or replace documents that :class:`.prepare.Preparer` prepared, all of them or none, without the tree.
+    def add_cut(self, documents: Sequence[bytes]) -> int:
+        """Add or replace documents that :func:`.cutting.pack` packed, all of them or none, without the tree.
 
         :returns: the number of their chunks.
         """
-        from .prepare import unpack
-
-        unpacked = [unpack(document, self.store.dimension) for document in documents]
-        if unpacked:
-            self.store.add_many(unpacked)
-        return sum(len(leaves) for _, leaves, _ in unpacked)
+        return self.builder.put([unpack(document, self.store.dimension) for document in documents])
 
     def _take_in(self, named: Mapping[str, Source], report: Report, done: Callable[[str, str], None]) -> None:
         def on_the_disk(id: str) -> None:
             report.added.append(id)
             done(id, "added")
 
-        from .cutting import Cutting, can_be_shared
-
         known = self.known()
         builder = self.builder
         if self.spread is None or not can_be_shared(named, self.options):
             report.chunks = builder.add(each_document(named, known, self.settings, report, done), on_the_disk)
             return
-        how = Cutting(self.settings, self.options, builder.settings, self.store.dimension)
-        for documents in how.by(self.spread, named, known, report, done):
+        for documents in self.cutting().by(self.spread, named, known, report, done):
             report.chunks += builder.put(documents, on_the_disk)
 
     # --- the tree ----------------------------------------------------------------------------
@@ -462,10 +455,10 @@ def _built_with(settings: Settings, options: Options, preset: str, wanted: Mappi
     return Built(**given | {"preset": preset, "embedder": harmless(options.embedder or settings.embedder)})
 
 
-def preparing_new(settings: Settings, options: Options) -> PreparedFor:
-    """Return what another process needs to prepare documents for an index that does not exist yet."""
+def cutting_new(settings: Settings, options: Options) -> Cutting:
+    """Return what another process needs to cut documents for an index that does not exist yet."""
     identity, dimension = identity_of(Maker(settings, options).make("embedder"))
-    return PreparedFor(_built_with(settings, options, "", {}), options, identity, dimension, "index")
+    return Cutting(settings, options, _built_with(settings, options, "", {}), identity, dimension, "index")
 
 
 def opened(

@@ -17,8 +17,8 @@ from ..engines import Maker
 from ..index.nodes import IndexedDocument, NoIndex
 from ..index.store._named import engine_of
 from ..index.terms import BUILT, COST, Built
+from .cutting import identity_of
 from .index import Index
-from .prepare import identity_of
 
 
 @dataclass(frozen=True, slots=True)

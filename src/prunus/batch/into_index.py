@@ -25,7 +25,7 @@ _NOTED: Final = 1000
 
 @dataclass(slots=True)
 class IndexOutput:
-    """Writes prepared documents to an index.
+    """Writes documents that workers cut to an index.
 
     ``failures`` holds the reasons of failed pages by name, the first thousand; ``chunks`` counts what was stored.
     """
@@ -40,7 +40,7 @@ class IndexOutput:
         :raises OutsideFailed: the store cannot be reached or written.
         """
         documents = [record["document"] for record in records if record["status"] == "done"]
-        self.chunks += self.index.add_prepared(documents)
+        self.chunks += self.index.add_cut(documents)
         for record in records:
             if record["status"] == "failed" and len(self.failures) < _NOTED:
                 name = f"{part.name}, record {record['record']}"

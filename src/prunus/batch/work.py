@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from ..api.answers import stream
-from ..api.documents import absolute
+from ..api.cutting import Cutting, pack
+from ..api.documents import absolute, document_of
 from ..api.pages import Pruner, check_format, read, read_each
-from ..api.prepare import PreparedFor, Preparer
 from ..core.errors import BadEngine, BadInput, BadPage, NothingFound, OutsideFailed, PrunusError, one_line
 from ..core.events import answer_of
 from ..core.options import Options
@@ -19,7 +19,7 @@ from ..core.settings import Settings, load_settings
 from ..core.sync import run
 from ..core.text.near import did_you_mean
 from ..core.types import Citation, Format, Page
-from ..engines import SharedEngines
+from ..engines import SharedEngines, formats
 from ..pages.read import snapshot_of
 from ..pages.sources import Source, as_page
 from ..pages.write.kept import main_part
@@ -53,7 +53,7 @@ class Task:
     :param format: of the output of ``clean`` and ``prune``.
     :param main: ``clean`` keeps only the page's own content.
     :param options: engines and other choices of ``prune`` and ``ask``.
-    :param preparing: for ``index``, how documents of that index are prepared.
+    :param cutting: for ``index``, how documents of that index are cut.
     """
 
     do: Do = "clean"
@@ -62,7 +62,7 @@ class Task:
     format: Format = "html"
     main: bool = False
     options: Options = field(default_factory=Options)
-    preparing: PreparedFor | None = None
+    cutting: Cutting | None = None
 
     def __post_init__(self) -> None:
         """Check the choices that do not depend on a page.
@@ -72,7 +72,7 @@ class Task:
         if self.do not in ACTIONS:
             hint = did_you_mean(str(self.do), ACTIONS)
             raise BadInput(f"{self.do!r} cannot be done; it can be: {', '.join(ACTIONS)}{hint}", subject=str(self.do))
-        if self.do == "index" and self.preparing is None:
+        if self.do == "index" and self.cutting is None:
             raise BadInput("the action index needs an index; see prunus.batch.into_index", subject="index")
         check_format(self.format)
         if self.budget < 0:
@@ -105,7 +105,7 @@ class Work:
     def __init__(self, task: Task, settings: Settings | None = None) -> None:
         self.task, self.settings = task, settings or load_settings()
         self._pruner = Pruner(task.options, self.settings) if task.do in ("prune", "ask") else None
-        self._preparer = Preparer(task.preparing, self.settings) if task.preparing is not None else None
+        self._cutter = task.cutting.cutter() if task.cutting is not None else None
         self._shared = SharedEngines()
 
     def record(self, row: Row) -> dict[str, Any]:
@@ -135,10 +135,11 @@ class Work:
             if isinstance(tree, PrunusError):
                 raise tree
             return {"title": tree.title, "output": write_tree(tree, self.task.format, CLEAN, main_part(tree))}
-        if self._preparer is not None:
+        if self._cutter is not None:
             content = as_page(page, self.settings.max_file_mb)
-            document, title, chunks = self._preparer.prepare(document_id(row), content)
-            return {"title": title, "document": document, "chunks": chunks}
+            [cut] = self._cutter.cut_each([document_of(document_id(row), content, formats().to_html)])
+            document, leaves, _ = cut
+            return {"title": document.title, "document": pack(cut), "chunks": len(leaves)}
         question = row.question or self.task.question
         if not question.strip():
             raise BadInput(f"{row.url or row.path or 'page'}: no question for this page, and none for all")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any, Final
 
-from ..api.index import Index, preparing_new
+from ..api.index import Index, cutting_new
 from ..batch.into_index import IndexOutput, Skim
 from ..batch.output import Counts, Output, Writes
 from ..batch.run import Batch
@@ -80,13 +80,13 @@ def _index(inputs: Sequence[str], flags: Mapping[str, Any], settings: Settings) 
     name = flags["output"]
     if flags["dry_run"]:
         try:
-            how = Index.open(name, create=False, settings=settings, options=options).preparing()
+            how = Index.open(name, create=False, settings=settings, options=options).cutting()
         except NoIndex:
-            how = preparing_new(settings, options)
-        _tell(_batch(inputs, Task("index", preparing=how), flags, settings), flags)
+            how = cutting_new(settings, options)
+        _tell(_batch(inputs, Task("index", cutting=how), flags, settings), flags)
         return
     index = Index.open(name, settings=settings, options=options)
-    batch = _batch(inputs, Task("index", preparing=index.preparing()), flags, settings)
+    batch = _batch(inputs, Task("index", cutting=index.cutting()), flags, settings)
     batch.skim = Skim(index.known(), settings)
     output = IndexOutput(index)
     started = time.perf_counter()
