@@ -66,7 +66,8 @@ class Options:
     :param coarse_budget: token budget of the first of two stages.
     :param coarse_words: words of a block at most in the first of two stages; ``max_words`` is for the second.
     :param embedder: engine that embeds texts: ``static``, ``minilm``, ``multilingual``, ``onnx:FOLDER``, an address.
-    :param reranker: engine that scores pairs of question and text, for the scorer ``crossencoder``.
+    :param reranker: engine that scores pairs of question and text, for the scorer ``crossencoder`` and, where it was
+        trained for them, for quotes.
     :param llm: the language model.
     :param tokenizer: engine that counts tokens: ``smollm2``, ``approx``, ``hf:PATH``.
     :param search: providers of web search, separated by commas.

@@ -33,7 +33,8 @@ class Settings:
         stage.
     :param path_scorer: the language model of the scorer ``generative``, where its spec names none.
     :param embedder: engine that embeds texts.
-    :param reranker: engine that scores pairs of question and text; '' for none.
+    :param reranker: engine that scores pairs of question and text; '' for ``reader`` where its weights are installed,
+        ``none`` for none.
     :param llm: the language model, as ``openai:gpt-4o-mini`` or ``http://localhost:8000/v1#model``; '' for none.
     :param tokenizer: engine that counts tokens.
     :param extractor: engine that chooses sentences, ``sentences:3`` at most three; '' is ``tags`` where there is a
