@@ -17,6 +17,7 @@ import prunus
 from prunus import BadInput, Index, NothingFound, Options, Retrieval, Settings
 from prunus.core.options import Limits
 from prunus.core.settings import load_settings
+from prunus.index.nodes import version_of
 from prunus.index.verify import Judge
 
 QUESTION = "Where do passengers of the night train sleep?"
@@ -49,6 +50,18 @@ def test_what_cannot_be_read_is_named_and_the_rest_goes_in(tmp_path: Path) -> No
     with pytest.raises(prunus.BadPage):
         index.add({"0030": many["0030"]})
     assert len(index.store.documents()) == 59
+
+
+def test_what_changes_nothing_makes_no_new_state(folder: Path) -> None:
+    docs = folder / "docs"
+    docs.mkdir()
+    for name in SUBJECTS:
+        (docs / f"{name}.html").write_text(page(name), "utf-8")
+    index = Index.open("I")
+    index.sync(docs)
+    state = version_of(index.store)
+    assert index.sync(docs).unchanged and index.add(docs).unchanged
+    assert version_of(index.store) == state
 
 
 def test_sync_follows_a_folder_and_leaves_the_rest_alone(folder: Path) -> None:

@@ -169,7 +169,7 @@ class Search:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class ScoreMoments:
     """Mean and deviation of the scores of all nodes of a kind, to standardise the scores of some of them.
 
     :param cosine, bm25: (mean, standard deviation); a node without a term of the question has the BM25 score 0.
@@ -203,8 +203,8 @@ class Candidates:
     bm25: NDArray[np.float64]
     siblings: Ints
     reach: int
-    leaves: Spread
-    summaries: Spread
+    leaves: ScoreMoments
+    summaries: ScoreMoments
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +227,11 @@ class Growth:
     documents: Sequence[str]
     routing: Vectors
     version: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing changes."""
+        return not (self.parents or self.children or self.gone or self.dirty)
 
 
 class NodeStore(Protocol):

@@ -336,6 +336,11 @@ class Engine:
                         self._large.forget()
         return None
 
+    def version(self) -> int:
+        """Return the number of the state, without reading the nodes."""
+        with self._database.opened() as file:
+            return int(meta(file)["version"])
+
     def prepare(self) -> None:
         """Make the files of a large index, where they are missing or too old."""
         with self._lock, self._database.opened() as file, reading(file):

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from ....core.errors import BadInput
 from ....core.ports import Ints, Vectors
 from ....core.seal import seal
-from ...nodes import RUN, Candidates, Search, Spread
+from ...nodes import RUN, Candidates, ScoreMoments, Search
 from ...seals import WORDS, Damaged, check_edges, check_schema, checked_batches, checked_rows
 from . import rows as _rows
 from .arrays import Arrays, write_arrays
@@ -213,7 +213,9 @@ class LargeSearch:
         leaf = chosen < self._leaves
         bm25 = np.concatenate([of(chosen[part]) for (_, of, _), part in zip(lexical, (leaf, ~leaf), strict=False)])
         cosine = dots(self._rows(self._row[chosen]), vector).astype(np.float64)
-        spreads = [Spread(kind.cosines(vector), moments) for kind, (*_, moments) in zip(kinds, lexical, strict=True)]
+        spreads = [
+            ScoreMoments(kind.cosines(vector), moments) for kind, (*_, moments) in zip(kinds, lexical, strict=True)
+        ]
         document = self._document[chosen]
         siblings = np.where(leaf, self._siblings[np.maximum(document, 0)], 0)
         return Candidates(

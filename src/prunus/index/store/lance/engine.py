@@ -274,6 +274,10 @@ class Engine:
 
         return self._read(found)
 
+    def version(self) -> int:
+        """Return the number of the state, without reading the nodes."""
+        return self._record().version
+
     def view(self) -> View:
         """Return all nodes as arrays; cached for each state of the index."""
 

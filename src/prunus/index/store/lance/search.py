@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ....core.errors import BadInput
 from ....core.ports import Ints, Vectors
-from ...nodes import RUN, Candidates, Search, Spread
+from ...nodes import RUN, Candidates, ScoreMoments, Search
 from ..file.fulltext import clean, terms_of
 from . import rows as _rows
 from .tables import Change, Snapshot, rows_among
@@ -100,7 +100,7 @@ def _numbers(snapshot: Snapshot, documents: Sequence[str], place: str) -> list[i
     return sorted(numbers.values())
 
 
-Part = tuple[list[NDArray[Any]], Spread]
+Part = tuple[list[NDArray[Any]], ScoreMoments]
 
 
 def _leaves(
@@ -181,12 +181,12 @@ def _scores_of(ids: Ints, matches: Ints, scores: NDArray[np.float64]) -> NDArray
     return np.where(matches[at] == ids, scores[at], 0.0)
 
 
-def _spread(known: Statistics, vector: Vectors, scores: NDArray[np.float64]) -> Spread:
+def _spread(known: Statistics, vector: Vectors, scores: NDArray[np.float64]) -> ScoreMoments:
     """Return mean and deviation: exact for BM25, estimated from the sample for cosines."""
     mean = float(scores.sum()) / max(1, known.count)
     square = float(scores @ scores) / max(1, known.count)
     cosines = known.sample @ vector if known.sample is not None and len(known.sample) else np.zeros(1, np.float32)
-    return Spread((float(cosines.mean()), float(cosines.std())), (mean, max(0.0, square - mean * mean) ** 0.5))
+    return ScoreMoments((float(cosines.mean()), float(cosines.std())), (mean, max(0.0, square - mean * mean) ** 0.5))
 
 
 def index(change: Change, name: str) -> int:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...nodes import RUN, Candidates, Search, Spread
+from ...nodes import RUN, Candidates, ScoreMoments, Search
 from ..file import fulltext as _fulltext
 from . import rows as _rows
 
@@ -222,10 +222,10 @@ def candidates(
         words = _by_words(cursor, part, search.count, documents)
         best = {*_nearest(cursor, vector, dimension, part.leaves, search.count, documents), *words.best}
         table += _described(cursor, sorted(best), vector, part, words.rarity, reach)
-        spreads.append(Spread(_cosine_spread(cursor, vector, part.leaves), words.spread))
+        spreads.append(ScoreMoments(_cosine_spread(cursor, vector, part.leaves), words.spread))
     whole = np.asarray([row[:6] for row in table], np.int64).reshape(len(table), 6).T
     scores = np.asarray([row[6:] for row in table], np.float64).reshape(len(table), 2).T
-    spreads.append(Spread((0.0, 0.0), (0.0, 0.0)))
+    spreads.append(ScoreMoments((0.0, 0.0), (0.0, 0.0)))
     ids, layer, document, place, tokens, siblings = whole
     cosine, bm25 = scores
     return Candidates(ids, layer, document, place, tokens, cosine, bm25, siblings, reach, spreads[0], spreads[1])
