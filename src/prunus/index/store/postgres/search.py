@@ -6,7 +6,6 @@ candidates, and their cosines are then computed from the full vectors.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...nodes import RUN, Candidates, ScoreMoments, Search
+from .._best import moments_of
 from ..file import fulltext as _fulltext
 from . import rows as _rows
 
@@ -135,9 +135,7 @@ def _by_words(cursor: Any, asked: Asked, count: int, documents: Sequence[int]) -
         [*values, *([list(documents)] if documents else [])],
     )
     best, total, squares, *rarity = cursor.fetchone()
-    size = asked.sizes.count
-    mean = (total or 0.0) / size
-    return _Words(best or (), rarity, (mean, math.sqrt(max(0.0, (squares or 0.0) / size - mean * mean))))
+    return _Words(best or (), rarity, moments_of(total or 0.0, squares or 0.0, asked.sizes.count))
 
 
 # --- vectors ---------------------------------------------------------------------------------
