@@ -16,6 +16,10 @@ RUN: Final = 16
 """A document has so many times the chunks that may count on each side of one."""
 
 
+EXACT_NODES: Final = 50_000
+"""Most nodes of an index that a question scores one and all, by default."""
+
+
 class NoIndex(BadInput):
     """There is no index, and a new one may be created at the place."""
 
@@ -350,3 +354,14 @@ class Versioned(Protocol):
 def version_of(store: NodeStore) -> int:
     """Return the number of a store's state; a store that is not :class:`Versioned` reads its view for it."""
     return store.version() if isinstance(store, Versioned) else store.view().version
+
+
+def check_vectors(dimension: int, subject: str, count: int, vectors: Vectors) -> None:
+    """Check that there is a vector for each of some nodes.
+
+    :raises BadInput: there is not, or the vectors have another dimension.
+    """
+    if vectors.shape != (count, dimension) and (count or len(vectors)):
+        raise BadInput(
+            f"{subject}: vectors of shape {vectors.shape} for {count} nodes of {dimension} dimensions", subject=subject
+        )

@@ -19,7 +19,7 @@ from ....core.ports import Ints, Vectors
 from ....core.seal import seal
 from ...nodes import Growth, IndexedDocument, Leaf, Node, Parent, View
 from ...seals import Damaged, check
-from ..file.fulltext import clean
+from .._words import clean
 from .tables import Change, Snapshot, among, rows_among
 from .words import COLUMNS, Rows, lexis
 

@@ -18,7 +18,7 @@ from ....core.errors import BadInput
 from ....core.ports import Ints, Vectors
 from ...nodes import Candidates, ScoreMoments, Search
 from .._best import around, largest, moments_of
-from ..file.fulltext import clean, terms_of
+from .._words import clean, terms_of
 from . import rows as _rows
 from .tables import Change, Snapshot, rows_among
 from .words import matched

@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from ...nodes import RUN, Candidates, ScoreMoments, Search
+from .. import _words
 from .._best import moments_of
-from ..file import fulltext as _fulltext
 from . import rows as _rows
 
 LARGE: Final = 20_000
@@ -71,11 +71,11 @@ def _frequency(place: int) -> str:
 
 
 def _score(place: int) -> str:
-    return f"CASE WHEN f{place} > 0 THEN r{place} * f{place} * {_fulltext.K1 + 1} / (f{place} + norm) ELSE 0 END"
+    return f"CASE WHEN f{place} > 0 THEN r{place} * f{place} * {_words.K1 + 1} / (f{place} + norm) ELSE 0 END"
 
 
 def _norm(sizes: Sizes) -> str:
-    return f"{_fulltext.K1} * (1 - {_fulltext.B} + {_fulltext.B} * words / {sizes.words or 1.0!r}) AS norm"
+    return f"{_words.K1} * (1 - {_words.B} + {_words.B} * words / {sizes.words or 1.0!r}) AS norm"
 
 
 def _scored(terms: Sequence[str], sizes: Sizes, leaves: bool) -> tuple[str, list[str]]:
@@ -95,7 +95,7 @@ def _scored(terms: Sequence[str], sizes: Sizes, leaves: bool) -> tuple[str, list
         f"rare AS MATERIALIZED (SELECT {', '.join(rarity)} FROM matched), "
         f"scored AS MATERIALIZED (SELECT id, {' + '.join(map(_score, places))} AS score FROM matched, rare)"
     )
-    return query, [*(_fulltext.any_of([term]) for term in terms), _fulltext.any_of(terms)]
+    return query, [*(_words.any_of([term]) for term in terms), _words.any_of(terms)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +256,6 @@ def _described(
         f"SELECT id, layer, coalesce(document, -1), place, tokens, siblings, cosine, {score} FROM ("  # noqa: S608 - ours
         f"SELECT n.id, layer, document, place, tokens, siblings, -(own <#> %s::vector) AS cosine, {_norm(asked.sizes)}"
         f"{rarities}{frequencies} FROM ({around}) around JOIN nodes n ON n.id = around.id) described ORDER BY {order}",
-        [vector, *(_fulltext.any_of([term]) for term in asked.terms), list(best)],
+        [vector, *(_words.any_of([term]) for term in asked.terms), list(best)],
     )
     return list(cursor.fetchall())
