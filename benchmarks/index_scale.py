@@ -1,6 +1,6 @@
 """A question against an index of many chunks: build, size, opening, recall, milliseconds and memory.
 
-    python -m benchmarks.index_scale --chunks 1000000 [--store file|postgres:ADDRESS|lance:FOLDER] [--folder FOLDER]
+    python -m benchmarks.index_scale --chunks 1000000 [--store file|postgres:ADDRESS|lance:PLACE] [--folder FOLDER]
 
 The texts are made, the same at every run: words by Zipf's law, each document about three of 2,000 topics, 5 to 80
 chunks a document, chunks of about 100 tokens. A question has some words of one chunk among words of questions. The
@@ -154,7 +154,8 @@ class Cheap:
 def store_of(options: argparse.Namespace, embedder: Any, create: bool) -> Any:
     """Return the store that the options name."""
     name, _, address = options.store.partition(":")
-    at: dict[str, Any] = {"folder": address or str(options.folder / f"{name}-{options.chunks}")}
+    place = address or str(options.folder / f"{name}-{options.chunks}")
+    at: dict[str, Any] = {"uri" if name == "lance" else "folder": place}
     if name == "postgres":
         at = {"dsn": address, "schema": f"scale_{options.chunks}"}
     if create:
@@ -283,8 +284,8 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     options = argparse.ArgumentParser(prog="python -m benchmarks.index_scale", description=__doc__,
                                       formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
     options.add_argument("--chunks", type=int, default=100_000)
-    options.add_argument("--store", default="file", help="file, postgres:ADDRESS or lance:FOLDER")
-    options.add_argument("--folder", type=Path, help="where the index of the store file is made; it stays there")
+    options.add_argument("--store", default="file", help="file, postgres:ADDRESS or lance:PLACE")
+    options.add_argument("--folder", type=Path, help="where an index without a place is made; it stays there")
     options.add_argument("--clients", type=lambda text: [int(part) for part in text.split(",")], default=[1, 8])
     options.add_argument("--questions", type=int, default=200)
     options.add_argument("--compared", type=int, default=50, help="questions that are compared with the exact way")

@@ -17,6 +17,7 @@ import prunus
 from prunus import BadInput, Index, NothingFound, Options, Retrieval, Settings
 from prunus.core.options import Limits
 from prunus.core.settings import load_settings
+from prunus.index.nodes import version_of
 from prunus.index.verify import Judge
 
 QUESTION = "Where do passengers of the night train sleep?"
@@ -49,6 +50,18 @@ def test_what_cannot_be_read_is_named_and_the_rest_goes_in(tmp_path: Path) -> No
     with pytest.raises(prunus.BadPage):
         index.add({"0030": many["0030"]})
     assert len(index.store.documents()) == 59
+
+
+def test_what_changes_nothing_makes_no_new_state(folder: Path) -> None:
+    docs = folder / "docs"
+    docs.mkdir()
+    for name in SUBJECTS:
+        (docs / f"{name}.html").write_text(page(name), "utf-8")
+    index = Index.open("I")
+    index.sync(docs)
+    state = version_of(index.store)
+    assert index.sync(docs).unchanged and index.add(docs).unchanged
+    assert version_of(index.store) == state
 
 
 def test_sync_follows_a_folder_and_leaves_the_rest_alone(folder: Path) -> None:
@@ -323,3 +336,10 @@ def test_where_the_embedder_that_an_index_names_has_moved_the_settings_name_it(i
     elsewhere = replace(load_settings(), embedder="onnx:/nor/this")
     with pytest.raises(BadInput, match="/no/such/folder"):
         Index.open(tmp_path / "index", settings=elsewhere).ask(QUESTION)
+
+
+def test_a_process_with_another_embedder_cuts_nothing_for_an_index(index: Index) -> None:
+    cutting = index.cutting()
+    assert cutting.cutter().dimension == index.store.dimension
+    with pytest.raises(BadInput, match="built with the embedder other .*, and this process has"):
+        replace(cutting, embedder="other").cutter()

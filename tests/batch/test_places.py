@@ -199,6 +199,7 @@ def test_an_s3_store_that_nobody_serves_is_one_line(monkeypatch: pytest.MonkeyPa
     ("address", "reason"),
     [
         ("s3://key:secret@bucket/x", "leave the key out of the address"),
+        ("abfss://files@account.example/x?account_key=secret", "leave the key out of the address"),
         ("s3://bucket/x?colour=red", "an address of s3 takes endpoint_override, region, scheme"),
         ("nosuch://bucket/x", "nosuch"),
     ],

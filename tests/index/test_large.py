@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -235,3 +236,12 @@ def test_arrays_come_back_as_they_were_written(tmp_path: Path) -> None:
         assert np.array_equal(found[name], array)
     assert np.array_equal(found.part("f", 2, 5), arrays["f"][2:5])
     assert [path.name for path in tmp_path.iterdir()] == ["x.bin"]
+
+
+def test_a_file_that_a_killed_writer_left_is_removed_by_a_later_one(tmp_path: Path) -> None:
+    old, young = tmp_path / "x.bin.1.new", tmp_path / "x.bin.2.new"
+    for left in (old, young):
+        left.write_bytes(b"half")
+    os.utime(old, (1e9, 1e9))
+    write_arrays(tmp_path / "x.bin", {}, {"a": np.arange(3)})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.bin", "x.bin.2.new"]  # a writer may be at the young

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 from tests.index.library import COUNTER, EMBEDDER, SUBJECTS, builder, built
 
 from prunus.core.errors import BadBudget, BadInput
+from prunus.core.ports import Vectors
 from prunus.index.retrieve import Retrieved, Retriever
 
 QUESTION = "When do spring tides come?"
@@ -152,3 +155,16 @@ def test_an_empty_index_and_one_without_a_tree_can_be_asked(tmp_path: Path) -> N
     empty.add(source(name) for name in SUBJECTS)
     for found in (asking.hybrid(QUESTION, 100), asking.collapsed(QUESTION, 100), asking.traversal(QUESTION, 1)):
         assert found.nodes[0].document == "tides"
+
+
+def test_a_question_is_embedded_once(retriever: Retriever) -> None:
+    class Counting:
+        identity, dimension, asked = EMBEDDER.identity, EMBEDDER.dimension, 0
+
+        def embed(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> Vectors:
+            self.asked += kind == "query"
+            return EMBEDDER.embed(texts, kind)
+
+    counting = Counting()
+    assert Retriever(retriever.store, counting, COUNTER).hybrid(QUESTION).nodes
+    assert counting.asked == 1

@@ -18,7 +18,7 @@ from tests.index.test_store import DIMENSION, given_document, vector
 from prunus.core.errors import BadInput, OutsideFailed
 from prunus.index.build import Builder, BuildSettings
 from prunus.index.cluster import ward
-from prunus.index.nodes import IndexedDocument, Leaf, NoIndex, Parent
+from prunus.index.nodes import IndexedDocument, Leaf, NoIndex, Parent, version_of
 from prunus.index.retrieve import Retriever
 from prunus.index.store.file import engine as file
 from prunus.index.summarize import extractive
@@ -154,6 +154,16 @@ class StoreContract:
         assert list(other.notes("said")) == ["said %_1"] and other.notes("said %") == other.notes("said")
         assert len(other.notes("said")["said %_1"]) == len("naïve \0 \ud800 'text'")
         assert other.notes("%") == {} and other.view().version == version
+
+    def test_the_number_of_the_state_is_told_without_reading_the_nodes(self, opened: Opened) -> None:
+        store = opened("tiny", DIMENSION, create=True)
+        seen = []
+        for id in ("a", "b"):
+            store.add(*given_document(id))
+            store.put_notes({"note": id})
+            seen.append(store.version())
+            assert seen[-1] == version_of(opened()) == store.view().version
+        assert seen == sorted(set(seen))
 
     def test_where_an_index_may_be_made_is_told_apart(self, opened: Opened) -> None:
         with pytest.raises(NoIndex, match="there is no index"):

@@ -92,7 +92,7 @@ class Index:
         if spec and not options.embedder:
             options = replace(options, embedder=spec)
         engine, at = engine_of(path, settings.store)
-        if engine == "file":
+        if engine in ("file", "lance"):
             at["exact_nodes"] = settings.exact_nodes
         try:
             store = make_engine("store", engine, **at)
@@ -250,7 +250,8 @@ class Index:
             if document.id.startswith(inside) and document.id not in files
         ]
         self._take_in(files, report, done)
-        self.store.delete_many(report.removed)
+        if report.removed:
+            self.store.delete_many(report.removed)
         self.update()
         return report
 
@@ -319,6 +320,9 @@ class Index:
         """
         if not (self.pays and self.builder.clusterer.needs_summaries):
             run(lambda: self.builder.update(summaries=not self.pays))
+        self._prepare_search()
+
+    def _prepare_search(self) -> None:
         if isinstance(self.store, Preparing):
             self.store.prepare()
 
@@ -353,6 +357,7 @@ class Index:
             run(self._summarized)
         finally:
             self._note_cost()
+        self._prepare_search()
         return before
 
     async def _summarized(self) -> None:

@@ -30,6 +30,9 @@ _OBJECTS: Final = frozenset({"s3", "gs", "gcs", "abfs", "abfss", "az", "memory"}
 """Schemes of stores in which a file is there whole or not at all, as soon as it has its name."""
 _OF_S3: Final = frozenset({"endpoint_override", "scheme", "region"})
 
+_KEY: Final = re.compile(r"(?:key|token|secret|password|passwd|pwd|sig|signature)=", re.IGNORECASE)
+"""The end of the name of a secret in a query."""
+
 CONNECT: Final = 10.0
 """Seconds to connect to S3; it is tried three times."""
 SECONDS: Final = 60.0
@@ -62,14 +65,15 @@ class Remote:
     def of(cls, address: str) -> Remote:
         """Return the place of an address.
 
-        :raises BadInput: it holds a name and a password, which messages and records would show.
+        :raises BadInput: it holds a password or a key, which messages and records would show.
         """
         match = _ADDRESS.match(address)
         if match is None:
             raise BadInput(f"{address}: not an address of files", subject=address)
         scheme, path = match[1].lower(), match[2]
-        if ":" in path.split("/")[0].rpartition("@")[0]:
-            shown = f"{scheme}://…@{path.rpartition('@')[2]}"
+        login = ":" in path.split("/")[0].rpartition("@")[0]
+        if login or _KEY.search(match[3] or ""):
+            shown = f"{scheme}://…@{path.rpartition('@')[2]}" if login else f"{scheme}://{path}"
             raise BadInput(f"{shown}: leave the key out of the address; the client finds it itself", subject=shown)
         return cls(scheme, path.rstrip("/") or "/", match[3] or "")
 

@@ -49,14 +49,16 @@ class OnRay:
         with errors(self._ray):
             actors = [actor.remote(make) for _ in range(self._workers)]
             pending: deque[Any] = deque()
-            for number, task in enumerate(tasks):
-                pending.append(actors[number % len(actors)].do.remote(task))
-                if len(pending) >= _AHEAD * len(actors):
+            try:
+                for number, task in enumerate(tasks):
+                    pending.append(actors[number % len(actors)].do.remote(task))
+                    if len(pending) >= _AHEAD * len(actors):
+                        yield self._result(pending.popleft())
+                while pending:
                     yield self._result(pending.popleft())
-            while pending:
-                yield self._result(pending.popleft())
-            for each in actors:
-                self._ray.kill(each)
+            finally:  # also after an error: the next call needs the cores
+                for each in actors:
+                    self._ray.kill(each)
 
     def _result(self, reference: Any) -> Any:
         try:

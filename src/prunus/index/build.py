@@ -165,7 +165,8 @@ class Builder:
             if not collection or len(view.ids) == view.leaves:
                 return await self.build(summaries)
             growing = Growing(view, self.store.edges(), self.settings.limits, self.settings.summary_tokens)
-            if self.store.grow(growing.grow()):
+            growth = growing.grow()
+            if growth.is_empty or self.store.grow(growth):  # no new state where nothing has changed
                 break
         else:
             place = self.store.place

@@ -16,6 +16,10 @@ RUN: Final = 16
 """A document has so many times the chunks that may count on each side of one."""
 
 
+EXACT_NODES: Final = 50_000
+"""Most nodes of an index that a question scores one and all, by default."""
+
+
 class NoIndex(BadInput):
     """There is no index, and a new one may be created at the place."""
 
@@ -169,7 +173,7 @@ class Search:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class ScoreMoments:
     """Mean and deviation of the scores of all nodes of a kind, to standardise the scores of some of them.
 
     :param cosine, bm25: (mean, standard deviation); a node without a term of the question has the BM25 score 0.
@@ -203,8 +207,8 @@ class Candidates:
     bm25: NDArray[np.float64]
     siblings: Ints
     reach: int
-    leaves: Spread
-    summaries: Spread
+    leaves: ScoreMoments
+    summaries: ScoreMoments
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +231,11 @@ class Growth:
     documents: Sequence[str]
     routing: Vectors
     version: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing changes."""
+        return not (self.parents or self.children or self.gone or self.dirty)
 
 
 class NodeStore(Protocol):
@@ -345,3 +354,14 @@ class Versioned(Protocol):
 def version_of(store: NodeStore) -> int:
     """Return the number of a store's state; a store that is not :class:`Versioned` reads its view for it."""
     return store.version() if isinstance(store, Versioned) else store.view().version
+
+
+def check_vectors(dimension: int, subject: str, count: int, vectors: Vectors) -> None:
+    """Check that there is a vector for each of some nodes.
+
+    :raises BadInput: there is not, or the vectors have another dimension.
+    """
+    if vectors.shape != (count, dimension) and (count or len(vectors)):
+        raise BadInput(
+            f"{subject}: vectors of shape {vectors.shape} for {count} nodes of {dimension} dimensions", subject=subject
+        )

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import BadBudget, BadInput
-from ..core.ports import Embedder, Ints, TokenCounter
+from ..core.ports import Embedder, Ints, TokenCounter, Vectors
 from .broad import is_broad
 from .nodes import RUN, Candidates, Node, NodeStore, Search, Searching, View, version_of
 
@@ -189,11 +189,12 @@ class Retriever:
         """
         self._check(query, budget)
         share = self.weights.summaries if (is_broad(query) if broad is None else broad) else self.weights.narrow
-        nodes = self._searched(query, budget, documents, share > 0)
+        vector = self.embedder.embed([query], "query")[0]
+        nodes = self._searched(query, vector, budget, documents, share > 0)
         view: Nodes
         if nodes is None:
             view = whole = self.store.view()
-            scores = self._scores(whole, query, "hybrid", self._reach(whole, budget))
+            scores = self._scores(whole, query, "hybrid", self._reach(whole, budget), vector)
             usable = np.isfinite(scores) & self._within(whole, documents)
         else:
             view, scores = nodes, self._standardised(nodes)
@@ -209,11 +210,12 @@ class Retriever:
             leaves = self._filled(view, _best_first(scores, usable & (view.layer == 0)), room)
         return self._result(query, view, [*summaries, *leaves], scores, budget, by_document=True)
 
-    def _searched(self, query: str, budget: int, documents: Sequence[str], summaries: bool) -> Candidates | None:
+    def _searched(
+        self, query: str, vector: Vectors, budget: int, documents: Sequence[str], summaries: bool
+    ) -> Candidates | None:
         """Return the candidates of a large index, None where all nodes are to be scored."""
         if self.exact or not isinstance(self.store, Searching):
             return None
-        vector = self.embedder.embed([query], "query")[0]
         count = max(self.weights.candidates, budget // 10)
         only = tuple(documents or self._only)
         return self.store.candidates(Search(query, vector, count, budget, self.weights.reach, summaries, only))
@@ -274,16 +276,19 @@ class Retriever:
         size = float(view.tokens[leaf].mean()) if leaf.any() else 1.0
         return max(1, min(self.weights.reach, int(budget / max(size, 1.0) / 2)))
 
-    def _scores(self, view: View, query: str, scorer: Scorer, reach: int = 1) -> NDArray[np.float64]:
+    def _scores(
+        self, view: View, query: str, scorer: Scorer, reach: int = 1, vector: Vectors | None = None
+    ) -> NDArray[np.float64]:
         """Return the score of every node, float64 [n]; -inf for a parent without a summary.
 
         :param reach: chunks on each side of a leaf whose scores count for ``hybrid``.
+        :param vector: the embedding of the question, where it is known.
         """
         count = len(view.ids)
         missing = view.row < 0
         dense = lexical = np.zeros(count)
         if scorer != "bm25" and count:
-            dense = view.similarities(self.embedder.embed([query], "query")[0])
+            dense = view.similarities(self.embedder.embed([query], "query")[0] if vector is None else vector)
         if scorer != "dense" and count:
             lexical = self._lexical(view, query)
         if scorer == "hybrid":

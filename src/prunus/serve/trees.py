@@ -11,7 +11,7 @@ from fastapi import APIRouter, FastAPI, Query
 
 from ..api.index import Index
 from ..core.text.words import sentence_spans
-from ..index.nodes import IndexedDocument
+from ..index.nodes import IndexedDocument, version_of
 from ..index.terms import Retrieval
 from .errors import Refused
 from .given import Caller, budget_of, index_place
@@ -92,7 +92,7 @@ class Walks:
         with self._lock:  # an index is opened once, however many ask for it
             known = self._open.pop(place, None)
             index = known.index if known else Index.open(place, create=False, settings=self._server.settings)
-            walk = known if known and known.version == index.store.view().version else _walk(index)
+            walk = known if known and known.version == version_of(index.store) else _walk(index)
             self._open[place] = walk
             while len(self._open) > _OPEN:
                 del self._open[next(iter(self._open))]

@@ -13,6 +13,8 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import time
+import uuid
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
@@ -29,6 +31,8 @@ BLOCK: Final = 1 << 16
 """Bytes under one checksum."""
 _MARK: Final = b"PRUNUS\0\1"
 _HEAD: Final = 20
+_LEFT: Final = 86_400.0
+"""Seconds after which a file that is half written has no writer any more."""
 _LINE: Final = 64
 """Arrays begin at multiples of it."""
 
@@ -119,7 +123,8 @@ def write_arrays(path: Path, state: Mapping[str, Any], arrays: Mapping[str, NDAr
     for name, array in arrays.items():
         places[name] = (kinds[name], list(array.shape), at)
         at = _aligned(at + array.nbytes)
-    passing = path.with_name(f"{path.name}.{os.getpid()}.new")
+    _remove_left(path)
+    passing = path.with_name(f"{path.name}.{uuid.uuid4().hex}.new")
     try:
         with open(passing, "w+b") as file:
             file.truncate(start)
@@ -141,6 +146,14 @@ def write_arrays(path: Path, state: Mapping[str, Any], arrays: Mapping[str, NDAr
     finally:
         with suppress(OSError):
             passing.unlink(missing_ok=True)
+
+
+def _remove_left(path: Path) -> None:
+    """Remove what killed writers left of this file."""
+    for left in path.parent.glob(f"{path.name}.*.new"):
+        with suppress(OSError):
+            if left.stat().st_mtime < time.time() - _LEFT:
+                left.unlink()
 
 
 def _aligned(at: int) -> int:

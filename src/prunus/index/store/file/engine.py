@@ -26,7 +26,19 @@ from ....core.ports import Ints, Vectors
 from ....core.seal import seal
 from ....core.text.numbers import bounded_int
 from ...database import FILE, Database, reading, writing
-from ...nodes import Candidates, Growth, IndexedDocument, Leaf, Node, NoIndex, Parent, Search, View
+from ...nodes import (
+    EXACT_NODES,
+    Candidates,
+    Growth,
+    IndexedDocument,
+    Leaf,
+    Node,
+    NoIndex,
+    Parent,
+    Search,
+    View,
+    check_vectors,
+)
 from ...seals import (
     NODE,
     WORDS,
@@ -49,8 +61,6 @@ from .large import FILE as SEARCH
 from .large import LargeIndex
 from .vectors import VectorFiles, sync_folder
 
-EXACT_NODES: Final = 50_000
-"""Most nodes that a question scores one and all, by default."""
 _DEAD_ROWS: Final = 1024
 """Fewest dead rows (of deleted nodes) in the matrix before it is compacted."""
 _SUMMARIES: Final = WORDS[1:]
@@ -102,10 +112,8 @@ class Engine:
         if not about:
             error_class = NoIndex if self._is_new() else BadInput
             raise error_class(f"{self.folder}: there is no index; make one with prunus index add", subject=str(folder))
-        self.embedder, self.dimension = (
-            str(about.get("embedder", "")),
-            bounded_int(about.get("dimension"), 0, most=2**20),
-        )
+        self.embedder = str(about.get("embedder", ""))
+        self.dimension = bounded_int(about.get("dimension"), 0, most=2**20)
         self._vectors = VectorFiles(self.folder, self.dimension)
         self._large = LargeIndex(self.folder, self._vectors)
         self._check(embedder, dimension)
@@ -164,7 +172,7 @@ class Engine:
     def add_many(self, documents: Sequence[tuple[IndexedDocument, Sequence[Leaf], Vectors]]) -> None:
         """Add or replace documents, all of them or none; on return they are durable."""
         for document, leaves, vectors in documents:
-            self._check_vectors(document.id, len(leaves), vectors)
+            check_vectors(self.dimension, document.id, len(leaves), vectors)
         with self._changing() as (file, about):
             row = about["rows"]
             for document, leaves, _ in documents:
@@ -215,10 +223,10 @@ class Engine:
         :param embeddings: of the summaries, one for each parent with a text, float32 [texts, dimension].
         :raises BadInput: the index has changed since the tree was built, or vectors have another shape.
         """
-        self._check_vectors("tree", len(parents), routing)
+        check_vectors(self.dimension, "tree", len(parents), routing)
         with_text = [parent for parent in parents if parent.text]
         embeddings = np.zeros((0, self.dimension), np.float32) if embeddings is None else embeddings
-        self._check_vectors("tree", len(with_text), embeddings)
+        check_vectors(self.dimension, "tree", len(with_text), embeddings)
         with self._changing(_SUMMARIES) as (file, about):
             file.execute("DELETE FROM edges")
             for (parent,) in file.execute("SELECT id FROM nodes WHERE layer > 0").fetchall():
@@ -232,18 +240,8 @@ class Engine:
                 row = after if parent.text else -1
                 after += bool(parent.text)
                 number = numbers.get(parent.document)
-                values = (
-                    parent.layer,
-                    number,
-                    -1,
-                    0,
-                    0,
-                    _rows.clean(parent.text),
-                    parent.tokens,
-                    _rows.NOT_ABOVE,
-                    row,
-                    first + place,
-                )
+                text = _rows.clean(parent.text)
+                values = (parent.layer, number, -1, 0, 0, text, parent.tokens, _rows.NOT_ABOVE, row, first + place)
                 ids.append(_rows.put_node(file, values))
                 children = [child if child >= 0 else ids[-1 - child] for child in parent.children]
                 if not children or not known.issuperset(children):
@@ -260,7 +258,7 @@ class Engine:
 
     def grow(self, growth: Growth) -> bool:
         """Change a part of the tree; return False and change nothing where the index is not at ``growth.version``."""
-        self._check_vectors("growth", len(growth.parents) + len(growth.dirty), growth.routing)
+        check_vectors(self.dimension, "growth", len(growth.parents) + len(growth.dirty), growth.routing)
         with self._changing(_SUMMARIES) as (file, about):
             current = bool(about["version"] == growth.version)
             if current:
@@ -270,7 +268,7 @@ class Engine:
 
     def put_summaries(self, summaries: Sequence[tuple[int, str, int]], vectors: Vectors) -> None:
         """Write summaries (node, text, tokens) and their embeddings; deleted nodes are skipped."""
-        self._check_vectors("summaries", len(summaries), vectors)
+        check_vectors(self.dimension, "summaries", len(summaries), vectors)
         with self._changing(_SUMMARIES) as (file, about):
             for place, (node, text, tokens) in enumerate(summaries):
                 _rows.put_summary(file, node, text, tokens, about["rows"] + place)
@@ -335,6 +333,11 @@ class Engine:
                     with self._lock:  # its file is made anew
                         self._large.forget()
         return None
+
+    def version(self) -> int:
+        """Return the number of the state, without reading the nodes."""
+        with self._database.opened() as file:
+            return int(meta(file)["version"])
 
     def prepare(self) -> None:
         """Make the files of a large index, where they are missing or too old."""
@@ -588,13 +591,6 @@ class Engine:
         matrix = self._vectors.read(about["generation"], about["rows"], file)
         make: Any = View  # the columns are in the order of its fields
         return cast(View, make(*found.columns[:7], matrix, found.names, found.languages, about["version"]))
-
-    def _check_vectors(self, subject: str, count: int, vectors: Vectors) -> None:
-        if vectors.shape != (count, self.dimension) and (count or len(vectors)):
-            raise BadInput(
-                f"{subject}: vectors of shape {vectors.shape} for {count} nodes of {self.dimension} dimensions",
-                subject=subject,
-            )
 
 
 def _live(file: sqlite3.Connection) -> int:

@@ -12,7 +12,6 @@ the weights of terms, the mean length, and means and deviations, which are those
 
 from __future__ import annotations
 
-import math
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -25,8 +24,9 @@ from numpy.typing import NDArray
 from ....core.errors import BadInput
 from ....core.ports import Ints, Vectors
 from ....core.seal import seal
-from ...nodes import RUN, Candidates, Search, Spread
+from ...nodes import Candidates, ScoreMoments, Search
 from ...seals import WORDS, Damaged, check_edges, check_schema, checked_batches, checked_rows
+from .._best import around, largest, moments_of
 from . import rows as _rows
 from .arrays import Arrays, write_arrays
 from .nearest import Nearest, codes_of, dots, faiss
@@ -146,14 +146,13 @@ class _Kind:
             found[base < 0] = fresh[-1 - base[base < 0]]
             return found
 
-        mean = float(scores.sum(dtype=np.float64)) / max(1, len(scores))
-        square = float(np.dot(scores, scores)) / max(1, len(scores))
+        moments = moments_of(float(scores.sum(dtype=np.float64)), float(np.dot(scores, scores)), len(scores))
         best = best[np.argsort(-of(best), kind="stable")[:count]]
-        return best + self.first, lambda places: of(places - self.first), _moments_of(mean, square)
+        return best + self.first, lambda places: of(places - self.first), moments
 
     def cosines(self, vector: Vectors) -> Moments:
         """Return the mean and the deviation of the cosines of all vectors of the kind."""
-        return _moments_of(float(self._mean @ vector), float(vector @ self._square @ vector))
+        return moments_of(float(self._mean @ vector), float(vector @ self._square @ vector), 1)
 
 
 class LargeSearch:
@@ -209,11 +208,16 @@ class LargeSearch:
             best = [*self._near(vector, search), *(nodes for nodes, _, _ in lexical)]
             chosen = np.unique(np.concatenate(best))
             chosen = chosen[self._row[chosen] >= 0]
-            chosen = np.unique(np.concatenate([chosen, *self._around(chosen[chosen < self._leaves], reach)]))
+            leaves = chosen[chosen < self._leaves]
+            siblings = self._siblings[self._document[leaves]]
+            near = around(leaves, siblings, self._document[: self._leaves], reach)
+            chosen = np.concatenate([near, chosen[chosen >= self._leaves]])
         leaf = chosen < self._leaves
         bm25 = np.concatenate([of(chosen[part]) for (_, of, _), part in zip(lexical, (leaf, ~leaf), strict=False)])
         cosine = dots(self._rows(self._row[chosen]), vector).astype(np.float64)
-        spreads = [Spread(kind.cosines(vector), moments) for kind, (*_, moments) in zip(kinds, lexical, strict=True)]
+        spreads = [
+            ScoreMoments(kind.cosines(vector), moments) for kind, (*_, moments) in zip(kinds, lexical, strict=True)
+        ]
         document = self._document[chosen]
         siblings = np.where(leaf, self._siblings[np.maximum(document, 0)], 0)
         return Candidates(
@@ -242,19 +246,7 @@ class LargeSearch:
         places = np.concatenate([places[places >= 0], self._fresh])
         cosines = dots(self._rows(self._row[places]), vector)
         kinds = [places < self._leaves, places >= self._leaves][: 2 if search.summaries else 1]
-        return [_largest(places[kind], cosines[kind], search.count) for kind in kinds]
-
-    def _around(self, leaves: Ints, reach: int) -> list[Ints]:
-        """Return the leaves before and after some leaves, as many as count in their documents."""
-        document = self._document[leaves]
-        allowed = np.minimum(np.maximum(1, self._siblings[document] // RUN), reach)
-        found = []
-        for step in range(1, int(allowed.max(initial=0)) + 1):
-            for places in (leaves - step, leaves + step):
-                inside = (allowed >= step) & (places >= 0) & (places < self._leaves)
-                inside[inside] = self._document[places[inside]] == document[inside]
-                found.append(places[inside])
-        return found
+        return [largest(places[kind], cosines[kind], search.count) for kind in kinds]
 
     def _of_documents(self, documents: Sequence[str], place: str, summaries: bool) -> Ints:
         """Return the nodes of some documents that have a vector."""
@@ -265,16 +257,6 @@ class LargeSearch:
         last = len(self._ids) if summaries else self._leaves
         inside = np.isin(self._document[:last], [known[name] for name in documents])
         return np.flatnonzero(inside & (self._row[:last] >= 0))
-
-
-def _largest(places: Ints, values: NDArray[np.float32], count: int) -> Ints:
-    """Return the places of the ``count`` largest values."""
-    return places[np.argpartition(-values, count - 1)[:count]] if len(places) > count else places
-
-
-def _moments_of(mean: float, square: float) -> Moments:
-    """Return mean and standard deviation, from the means of values and of their squares."""
-    return mean, math.sqrt(max(0.0, square - mean * mean))
 
 
 def _matched(arrays: Arrays, columns: Ints) -> tuple[Ints, Ints]:

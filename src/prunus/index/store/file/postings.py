@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....core.ports import Ints
-from .fulltext import K1, B
+from .._words import K1, B
 
 _PARTS: Final = re.compile(r"[^\W_]+")
 _BATCH: Final = 1 << 22

@@ -21,9 +21,21 @@ import numpy as np
 from ....core.errors import BadInput, MissingExtra, OutsideFailed
 from ....core.ports import Vectors
 from ....core.text.secrets import hide_logins
-from ...nodes import Candidates, Growth, IndexedDocument, Leaf, Node, NoIndex, Parent, Search, View
+from ...nodes import (
+    EXACT_NODES,
+    Candidates,
+    Growth,
+    IndexedDocument,
+    Leaf,
+    Node,
+    NoIndex,
+    Parent,
+    Search,
+    View,
+    check_vectors,
+)
 from ...seals import Damaged
-from ..file import fulltext as _fulltext
+from .. import _words
 from . import rows as _rows
 from . import search as _search
 from .tables import COMMITS, TABLES, Absent, Change, Record, Snapshot, Tables, Unreadable, again
@@ -37,8 +49,6 @@ _MOST_COMMITS: Final = 1024
 """Most changes before they are, even where they hold few rows beside those that were compacted before."""
 _KEEP: Final = 3600.0
 """Seconds for which old versions stay when the tables are compacted: readers may still read them."""
-EXACT_NODES: Final = 50_000
-"""Most nodes that a question scores one and all, by default."""
 _REMOTE: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^?#]+")
 
 T = TypeVar("T")
@@ -163,8 +173,8 @@ class Engine:
     def add_many(self, documents: Sequence[tuple[IndexedDocument, Sequence[Leaf], Vectors]]) -> None:
         """Add or replace documents, all of them or none; on return they are durable."""
         for document, leaves, vectors in documents:
-            self._check_vectors(document.id, len(leaves), vectors)
-        last = {_fulltext.clean(document.id): place for place, (document, _, _) in enumerate(documents)}
+            check_vectors(self.dimension, document.id, len(leaves), vectors)
+        last = {_words.clean(document.id): place for place, (document, _, _) in enumerate(documents)}
         kept = [documents[place] for place in sorted(last.values())]
 
         def put(change: Change) -> None:
@@ -199,9 +209,9 @@ class Engine:
 
     def replace_tree(self, parents: Sequence[Parent], routing: Vectors, embeddings: Vectors | None = None) -> list[int]:
         """Replace the tree above the leaves; return the numbers of the parents. See the store ``file``."""
-        self._check_vectors("tree", len(parents), routing)
+        check_vectors(self.dimension, "tree", len(parents), routing)
         own = np.zeros((0, self.dimension), np.float32) if embeddings is None else embeddings
-        self._check_vectors("tree", sum(bool(parent.text) for parent in parents), own)
+        check_vectors(self.dimension, "tree", sum(bool(parent.text) for parent in parents), own)
 
         def put(change: Change) -> list[int]:
             ids = _rows.put_tree(change, parents, routing, own)
@@ -213,7 +223,7 @@ class Engine:
 
     def grow(self, growth: Growth) -> bool:
         """Change a part of the tree; return False and change nothing where the index is not at ``growth.version``."""
-        self._check_vectors("growth", len(growth.parents) + len(growth.dirty), growth.routing)
+        check_vectors(self.dimension, "growth", len(growth.parents) + len(growth.dirty), growth.routing)
 
         def put(change: Change) -> bool:
             current = change.record.version == growth.version
@@ -225,7 +235,7 @@ class Engine:
 
     def put_summaries(self, summaries: Sequence[tuple[int, str, int]], vectors: Vectors) -> None:
         """Write summaries (node, text, tokens) and their embeddings; deleted nodes are skipped."""
-        self._check_vectors("summaries", len(summaries), vectors)
+        check_vectors(self.dimension, "summaries", len(summaries), vectors)
         self._changed(lambda change: _rows.put_summaries(change, summaries, vectors))
 
     def unsummarised(self) -> list[tuple[int, int]]:
@@ -253,7 +263,7 @@ class Engine:
 
         def found(snapshot: Snapshot) -> dict[int, float]:
             known = self._statistics(snapshot, name)
-            terms = _fulltext.terms_of(query, known.languages)
+            terms = _words.terms_of(query, known.languages)
             ids, scores = matched(snapshot, name, terms, known.count, known.average)
             return dict(zip(ids.tolist(), scores.tolist(), strict=True))
 
@@ -273,6 +283,10 @@ class Engine:
             return _search.candidates(snapshot, search, known, self.place)
 
         return self._read(found)
+
+    def version(self) -> int:
+        """Return the number of the state, without reading the nodes."""
+        return self._record().version
 
     def view(self) -> View:
         """Return all nodes as arrays; cached for each state of the index."""
@@ -343,7 +357,7 @@ class Engine:
 
     def notes(self, prefix: str = "") -> dict[str, str]:
         """Return the notes whose names begin with ``prefix``."""
-        return self._read(lambda snapshot: _rows.notes(snapshot, _fulltext.clean(prefix)))
+        return self._read(lambda snapshot: _rows.notes(snapshot, _words.clean(prefix)))
 
     def put_notes(self, notes: Mapping[str, str]) -> None:
         """Write notes, all of them or none; an empty text deletes a note. The version stays as it is."""
@@ -397,13 +411,6 @@ class Engine:
             known = replace(known, sample=_search.sampled(snapshot, name))
         self._known = {**dict(list(self._known.items())[-3:]), key: known}
         return known
-
-    def _check_vectors(self, subject: str, count: int, vectors: Vectors) -> None:
-        if vectors.shape != (count, self.dimension) and (count or len(vectors)):
-            raise BadInput(
-                f"{subject}: vectors of shape {vectors.shape} for {count} nodes of {self.dimension} dimensions",
-                subject=subject,
-            )
 
 
 def _is_compaction_due(record: Record) -> bool:

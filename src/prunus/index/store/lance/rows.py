@@ -19,11 +19,13 @@ from ....core.ports import Ints, Vectors
 from ....core.seal import seal
 from ...nodes import Growth, IndexedDocument, Leaf, Node, Parent, View
 from ...seals import Damaged, check
-from ..file.fulltext import clean
+from .._words import clean
 from .tables import Change, Snapshot, among, rows_among
 from .words import COLUMNS, Rows, lexis
 
 LAYOUT: Final = 1
+_CHECKED: Final = 1000
+"""Nodes that are looked at together in the search for damage."""
 
 NONE: Final = -1
 """The number of the document of a node above several documents."""
@@ -495,8 +497,14 @@ def each_check(snapshot: Snapshot) -> Iterator[Any]:
     for number in snapshot.read("documents", ["id"]).column("id").to_pylist():
         yield lambda id=number: document(snapshot, id)
     for name in ("leaves", "parents"):
-        for id in snapshot.read(name, ["id"]).column("id").to_pylist():
-            yield lambda id=id: nodes(snapshot, [id])
+        ids = snapshot.read(name, ["id"]).column("id").to_pylist()
+        for start in range(0, len(ids), _CHECKED):
+            part = ids[start : start + _CHECKED]
+            try:
+                nodes(snapshot, part)
+            except Damaged:  # which of them are damaged
+                for id in part:
+                    yield lambda id=id: nodes(snapshot, [id])
         yield lambda name=name: Rows(snapshot.tables.arrow, snapshot.read(name, COLUMNS))
 
 

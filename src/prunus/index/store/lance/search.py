@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from ....core.errors import BadInput
 from ....core.ports import Ints, Vectors
-from ...nodes import RUN, Candidates, Search, Spread
-from ..file.fulltext import clean, terms_of
+from ...nodes import Candidates, ScoreMoments, Search
+from .._best import around, largest, moments_of
+from .._words import clean, terms_of
 from . import rows as _rows
 from .tables import Change, Snapshot, rows_among
 from .words import matched
@@ -100,7 +101,7 @@ def _numbers(snapshot: Snapshot, documents: Sequence[str], place: str) -> list[i
     return sorted(numbers.values())
 
 
-Part = tuple[list[NDArray[Any]], Spread]
+Part = tuple[list[NDArray[Any]], ScoreMoments]
 
 
 def _leaves(
@@ -111,7 +112,7 @@ def _leaves(
     matches, scores = matched(snapshot, "leaves", terms_of(search.query, known.languages), known.count, known.average)
     best = np.zeros(0, np.int64)
     if not numbers:
-        best = np.union1d(_nearest(snapshot, "leaves", vector, search.count), _largest(matches, scores, search.count))
+        best = np.union1d(_nearest(snapshot, "leaves", vector, search.count), largest(matches, scores, search.count))
         numbers = sorted({row["document"] for row in rows_among(snapshot, "leaves", ["document"], "id", best.tolist())})
     light = rows_among(snapshot, "leaves", ["id", "document", "place"], "document", numbers)
     table: Any = np.asarray([(row["document"], row["place"], row["id"]) for row in light], np.int64).reshape(-1, 3)
@@ -119,11 +120,10 @@ def _leaves(
     document, _, ids = table.T
     _, inverse, sizes = np.unique(document, return_inverse=True, return_counts=True)
     siblings = sizes[inverse]
-    chosen = (
-        np.arange(len(ids))
-        if search.documents
-        else _around(np.flatnonzero(np.isin(ids, best)), siblings, document, reach)
-    )
+    chosen = np.arange(len(ids))
+    if not search.documents:
+        places = np.flatnonzero(np.isin(ids, best))
+        chosen = around(places, siblings[places], document, reach)
     found = _rows.checked_leaves(snapshot, ids[chosen].tolist())
     cosine = found.matrix @ vector
     columns = [ids[chosen], np.zeros(len(chosen), np.int64), document[chosen], found.place, found.tokens,
@@ -131,24 +131,12 @@ def _leaves(
     return columns, _spread(known, vector, scores)
 
 
-def _around(best: Ints, siblings: Ints, document: Ints, reach: int) -> Ints:
-    """Return the places of the best leaves and of the leaves around them that count."""
-    allowed = np.minimum(np.maximum(1, siblings[best] // RUN), reach)
-    found = [best]
-    for step in range(1, int(allowed.max(initial=0)) + 1):
-        for places in (best - step, best + step):
-            inside = (allowed >= step) & (places >= 0) & (places < len(document))
-            inside[inside] = document[places[inside]] == document[best[inside]]
-            found.append(places[inside])
-    return np.unique(np.concatenate(found))
-
-
 def _summaries(snapshot: Snapshot, search: Search, vector: Vectors, known: Statistics, numbers: list[int]) -> Part:
     matches, scores = matched(snapshot, "parents", terms_of(search.query, [""]), known.count, known.average)
     if numbers:
         ids = np.sort([row["id"] for row in rows_among(snapshot, "parents", ["id"], "document", numbers)])
     else:
-        ids = np.union1d(_nearest(snapshot, "parents", vector, search.count), _largest(matches, scores, search.count))
+        ids = np.union1d(_nearest(snapshot, "parents", vector, search.count), largest(matches, scores, search.count))
     found = _rows.checked_summaries(snapshot, ids.astype(np.int64).tolist())
     columns = [found.ids, found.layer, found.document, np.full(len(found.ids), -1), found.tokens,
                (found.matrix @ vector).astype(np.float64), _scores_of(found.ids, matches, scores),
@@ -168,10 +156,6 @@ def _nearest(snapshot: Snapshot, name: str, vector: Vectors, count: int) -> Ints
     return np.asarray(found.column("id").to_numpy(), np.int64)
 
 
-def _largest(ids: Ints, scores: NDArray[np.float64], count: int) -> Ints:
-    return ids[np.argpartition(-scores, count - 1)[:count]] if len(ids) > count else ids
-
-
 def _scores_of(ids: Ints, matches: Ints, scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the BM25 scores of nodes; 0 for one without a term of the question."""
     if not len(matches):
@@ -181,12 +165,11 @@ def _scores_of(ids: Ints, matches: Ints, scores: NDArray[np.float64]) -> NDArray
     return np.where(matches[at] == ids, scores[at], 0.0)
 
 
-def _spread(known: Statistics, vector: Vectors, scores: NDArray[np.float64]) -> Spread:
+def _spread(known: Statistics, vector: Vectors, scores: NDArray[np.float64]) -> ScoreMoments:
     """Return mean and deviation: exact for BM25, estimated from the sample for cosines."""
-    mean = float(scores.sum()) / max(1, known.count)
-    square = float(scores @ scores) / max(1, known.count)
+    moments = moments_of(float(scores.sum()), float(scores @ scores), known.count)
     cosines = known.sample @ vector if known.sample is not None and len(known.sample) else np.zeros(1, np.float32)
-    return Spread((float(cosines.mean()), float(cosines.std())), (mean, max(0.0, square - mean * mean) ** 0.5))
+    return ScoreMoments((float(cosines.mean()), float(cosines.std())), moments)
 
 
 def index(change: Change, name: str) -> int:

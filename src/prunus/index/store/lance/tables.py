@@ -118,7 +118,7 @@ class Tables:
         self.folder = None if "://" in address else Path(address)
         self._connection: Any = None
         self._open: dict[tuple[str, int], Any] = {}
-        self._synced: set[Path] = set()
+        self._synced: dict[Path, set[Path]] = {}  # of each folder, the young files that are on the disk
 
     # --- states --------------------------------------------------------------------------------
 
@@ -206,13 +206,14 @@ class Tables:
             return
         try:
             for folder in (self.folder / f"{name}.lance" / part for part in _PARTS):
-                new = _written_since(folder, since - _COARSE) - self._synced
+                young = _written_since(folder, since - _COARSE)
+                new = young - self._synced.get(folder, set())
                 for path in new:
                     with suppress(FileNotFoundError), open(path, "rb") as file:
                         os.fsync(file.fileno())
                 if new:
                     sync_folder(folder)
-                self._synced |= new
+                self._synced[folder] = young
         except OSError as error:
             raise OutsideFailed(f"{self.place}: the index failed ({error.strerror})", subject=self.place) from error
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ....core.ports import Ints
 from ....core.text.bm25 import stem, tokens
 from ...seals import Damaged
-from ..file.fulltext import K1, B, clean
+from .._words import K1, B, clean
 from .tables import Snapshot, quoted
 
 _LONGEST: Final = 400

@@ -20,9 +20,9 @@ import numpy as np
 from ....core.errors import BadInput, OutsideFailed
 from ....core.ports import Vectors
 from ....core.seal import seal
-from ...nodes import Candidates, Growth, IndexedDocument, Leaf, Node, NoIndex, Parent, Search, View
+from ...nodes import Candidates, Growth, IndexedDocument, Leaf, Node, NoIndex, Parent, Search, View, check_vectors
 from ...seals import Damaged
-from ..file import fulltext as _fulltext
+from .. import _words
 from . import rows as _rows
 from . import search as _search
 from .pool import Pool, Unanswered, reason_of
@@ -115,9 +115,9 @@ class Engine:
     def add_many(self, documents: Sequence[tuple[IndexedDocument, Sequence[Leaf], Vectors]]) -> None:
         """Add or replace documents, all of them or none; on return they are durable."""
         for document, leaves, vectors in documents:
-            self._check_vectors(document.id, len(leaves), vectors)
+            check_vectors(self.dimension, document.id, len(leaves), vectors)
         latest = {
-            _fulltext.clean(document.id): (document, _rows.leaf_rows(leaves, vectors, document.language))
+            _words.clean(document.id): (document, _rows.leaf_rows(leaves, vectors, document.language))
             for document, leaves, vectors in documents
         }
         with self._changing() as (cursor, _):  # other writers wait from here on
@@ -161,10 +161,13 @@ class Engine:
 
     def replace_tree(self, parents: Sequence[Parent], routing: Vectors, embeddings: Vectors | None = None) -> list[int]:
         """Replace the tree above the leaves; return the numbers of the parents. See the store ``file``."""
-        self._check_vectors("tree", len(parents), routing)
+        check_vectors(self.dimension, "tree", len(parents), routing)
         summary_vectors = iter(np.zeros((0, self.dimension), np.float32) if embeddings is None else embeddings)
-        self._check_vectors(
-            "tree", sum(bool(parent.text) for parent in parents), embeddings if embeddings is not None else routing[:0]
+        check_vectors(
+            self.dimension,
+            "tree",
+            sum(bool(parent.text) for parent in parents),
+            embeddings if embeddings is not None else routing[:0],
         )
         with self._changing() as (cursor, _):
             cursor.execute("DELETE FROM nodes WHERE layer > 0")
@@ -189,7 +192,7 @@ class Engine:
 
     def grow(self, growth: Growth) -> bool:
         """Change a part of the tree; return False and change nothing where the index is not at ``growth.version``."""
-        self._check_vectors("growth", len(growth.parents) + len(growth.dirty), growth.routing)
+        check_vectors(self.dimension, "growth", len(growth.parents) + len(growth.dirty), growth.routing)
         with self._changing() as (cursor, version):
             if version == growth.version:
                 _rows.put_growth(cursor, growth)
@@ -197,11 +200,11 @@ class Engine:
 
     def put_summaries(self, summaries: Sequence[tuple[int, str, int]], vectors: Vectors) -> None:
         """Write summaries (node, text, tokens) and their embeddings; deleted nodes are skipped."""
-        self._check_vectors("summaries", len(summaries), vectors)
+        check_vectors(self.dimension, "summaries", len(summaries), vectors)
         rows = []
         for (node, text, tokens), vector in zip(summaries, vectors, strict=True):
-            terms, words = _fulltext.vector_of(text, "", "")
-            text = _fulltext.clean(text)
+            terms, words = _words.vector_of(text, "", "")
+            text = _words.clean(text)
             rows.append((text, tokens, _rows.vector_text(vector), terms, words, seal(text, "[]"), node))
         with self._changing() as (cursor, _):
             cursor.executemany(
@@ -269,7 +272,7 @@ class Engine:
         if leaves:
             found = cursor.execute("SELECT DISTINCT language FROM documents ORDER BY language").fetchall()
             languages = [language for (language,) in found]
-        return _fulltext.terms_of(query, languages)
+        return _words.terms_of(query, languages)
 
     def _sizes_of(self, cursor: Any, leaves: bool) -> _search.Sizes:
         (version,) = cursor.execute("SELECT version FROM about").fetchone()
@@ -344,13 +347,13 @@ class Engine:
         """Return the notes whose names begin with ``prefix``."""
         with self._connected() as connection:
             query = 'SELECT name, text FROM notes WHERE starts_with(name, %s) ORDER BY name COLLATE "C"'
-            return dict(connection.execute(query, (_fulltext.clean(prefix),)).fetchall())
+            return dict(connection.execute(query, (_words.clean(prefix),)).fetchall())
 
     def put_notes(self, notes: Mapping[str, str]) -> None:
         """Write notes, all of them or none; an empty text deletes a note. The version stays as it is."""
         with self._connected() as connection, connection.transaction():
             for name, text in sorted(notes.items()):  # one order for all writers: they wait, and never deadlock
-                name, text = _fulltext.clean(name), _fulltext.clean(text)
+                name, text = _words.clean(name), _words.clean(text)
                 if text:
                     connection.execute(
                         "INSERT INTO notes VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET text = excluded.text",
@@ -438,10 +441,3 @@ class Engine:
             (version,) = cursor.execute("SELECT version FROM about FOR UPDATE").fetchone()
             yield cursor, version
             cursor.execute("UPDATE about SET version = version + 1")
-
-    def _check_vectors(self, subject: str, count: int, vectors: Vectors) -> None:
-        if vectors.shape != (count, self.dimension) and (count or len(vectors)):
-            raise BadInput(
-                f"{subject}: vectors of shape {vectors.shape} for {count} nodes of {self.dimension} dimensions",
-                subject=subject,
-            )

@@ -12,8 +12,8 @@ from ....core.ports import Vectors
 from ....core.seal import seal
 from ...nodes import Growth, IndexedDocument, Leaf, Node, View
 from ...seals import check
-from ..file import fulltext as _fulltext
-from ..file.fulltext import clean
+from .. import _words
+from .._words import clean
 
 LAYOUT: Final = 3
 
@@ -102,7 +102,7 @@ def leaf_rows(leaves: Sequence[Leaf], vectors: Vectors, language: str) -> list[t
     rows = []
     for place, (leaf, vector) in enumerate(zip(leaves, np.asarray(vectors, ">f4"), strict=True)):
         above = json.dumps([clean(line) for line in leaf.above], ensure_ascii=False)
-        terms, words = _fulltext.packed(leaf.text, " ".join(leaf.above), language)
+        terms, words = _words.packed(leaf.text, " ".join(leaf.above), language)
         text = clean(leaf.text)
         own = len(vector).to_bytes(2, "big") + b"\0\0" + vector.tobytes()
         rows.append((place, leaf.start, leaf.end, text, leaf.tokens, above, own, terms, words, seal(text, above)))
@@ -123,7 +123,7 @@ def put_parents(cursor: Any, parents: Sequence[tuple[Any, ...]]) -> None:
     """Write parents: (number, layer, number of the document, text, tokens, embedding, mean of the leaves)."""
     rows = []
     for id, layer, document, text, tokens, own, routing in parents:
-        terms, words = _fulltext.vector_of(text, "", "")
+        terms, words = _words.vector_of(text, "", "")
         known = (id, layer, document, -1, 0, 0, clean(text), tokens, "[]")
         vectors = (None if own is None else vector_text(own), vector_text(routing))
         rows.append((*known, *vectors, terms, words, seal(clean(text), "[]")))

@@ -6,15 +6,15 @@ candidates, and their cosines are then computed from the full vectors.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
-from ...nodes import RUN, Candidates, Search, Spread
-from ..file import fulltext as _fulltext
+from ...nodes import RUN, Candidates, ScoreMoments, Search
+from .. import _words
+from .._best import moments_of
 from . import rows as _rows
 
 LARGE: Final = 20_000
@@ -71,11 +71,11 @@ def _frequency(place: int) -> str:
 
 
 def _score(place: int) -> str:
-    return f"CASE WHEN f{place} > 0 THEN r{place} * f{place} * {_fulltext.K1 + 1} / (f{place} + norm) ELSE 0 END"
+    return f"CASE WHEN f{place} > 0 THEN r{place} * f{place} * {_words.K1 + 1} / (f{place} + norm) ELSE 0 END"
 
 
 def _norm(sizes: Sizes) -> str:
-    return f"{_fulltext.K1} * (1 - {_fulltext.B} + {_fulltext.B} * words / {sizes.words or 1.0!r}) AS norm"
+    return f"{_words.K1} * (1 - {_words.B} + {_words.B} * words / {sizes.words or 1.0!r}) AS norm"
 
 
 def _scored(terms: Sequence[str], sizes: Sizes, leaves: bool) -> tuple[str, list[str]]:
@@ -95,7 +95,7 @@ def _scored(terms: Sequence[str], sizes: Sizes, leaves: bool) -> tuple[str, list
         f"rare AS MATERIALIZED (SELECT {', '.join(rarity)} FROM matched), "
         f"scored AS MATERIALIZED (SELECT id, {' + '.join(map(_score, places))} AS score FROM matched, rare)"
     )
-    return query, [*(_fulltext.any_of([term]) for term in terms), _fulltext.any_of(terms)]
+    return query, [*(_words.any_of([term]) for term in terms), _words.any_of(terms)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +135,7 @@ def _by_words(cursor: Any, asked: Asked, count: int, documents: Sequence[int]) -
         [*values, *([list(documents)] if documents else [])],
     )
     best, total, squares, *rarity = cursor.fetchone()
-    size = asked.sizes.count
-    mean = (total or 0.0) / size
-    return _Words(best or (), rarity, (mean, math.sqrt(max(0.0, (squares or 0.0) / size - mean * mean))))
+    return _Words(best or (), rarity, moments_of(total or 0.0, squares or 0.0, asked.sizes.count))
 
 
 # --- vectors ---------------------------------------------------------------------------------
@@ -222,10 +220,10 @@ def candidates(
         words = _by_words(cursor, part, search.count, documents)
         best = {*_nearest(cursor, vector, dimension, part.leaves, search.count, documents), *words.best}
         table += _described(cursor, sorted(best), vector, part, words.rarity, reach)
-        spreads.append(Spread(_cosine_spread(cursor, vector, part.leaves), words.spread))
+        spreads.append(ScoreMoments(_cosine_spread(cursor, vector, part.leaves), words.spread))
     whole = np.asarray([row[:6] for row in table], np.int64).reshape(len(table), 6).T
     scores = np.asarray([row[6:] for row in table], np.float64).reshape(len(table), 2).T
-    spreads.append(Spread((0.0, 0.0), (0.0, 0.0)))
+    spreads.append(ScoreMoments((0.0, 0.0), (0.0, 0.0)))
     ids, layer, document, place, tokens, siblings = whole
     cosine, bm25 = scores
     return Candidates(ids, layer, document, place, tokens, cosine, bm25, siblings, reach, spreads[0], spreads[1])
@@ -258,6 +256,6 @@ def _described(
         f"SELECT id, layer, coalesce(document, -1), place, tokens, siblings, cosine, {score} FROM ("  # noqa: S608 - ours
         f"SELECT n.id, layer, document, place, tokens, siblings, -(own <#> %s::vector) AS cosine, {_norm(asked.sizes)}"
         f"{rarities}{frequencies} FROM ({around}) around JOIN nodes n ON n.id = around.id) described ORDER BY {order}",
-        [vector, *(_fulltext.any_of([term]) for term in asked.terms), list(best)],
+        [vector, *(_words.any_of([term]) for term in asked.terms), list(best)],
     )
     return list(cursor.fetchall())

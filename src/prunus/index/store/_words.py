@@ -1,11 +1,14 @@
-"""Words in PostgreSQL: those of a node as a tsvector, and those of a question as a tsquery."""
+"""Words in the stores `postgres` and `lance`, and what all stores need for BM25.
+
+PostgreSQL holds the words of a node as a tsvector, and asks for those of a question by a tsquery.
+"""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
 
-from ....core.text.bm25 import QUERY_NOISE, stem, tokens
+from ...core.text.bm25 import QUERY_NOISE, stem, tokens
 
 _LONGEST = 400
 """Most letters of a word; PostgreSQL refuses words over two kilobytes."""
