@@ -194,5 +194,5 @@ def test_a_dry_run_makes_no_index(cli: Cli, folder: Path) -> None:
 @pytest.mark.parametrize("name", ["memory://x", "s3://bucket/handbook"])
 def test_an_address_is_no_folder_of_an_index(cli: Cli, folder: Path, name: str) -> None:
     done = cli("batch", str(folder), "-o", name, "--do", "index")
-    assert done.exit_code == 2 and "lance:" in only_line(done.stderr)
+    assert done.exit_code == 2 and "lance:" in only_line(done)
     assert not Path(name.partition("/")[0]).exists()
