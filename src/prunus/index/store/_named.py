@@ -57,7 +57,7 @@ def engine_of(index: str | Path, store: str) -> tuple[str, dict[str, Any]]:
         return "lance", {"uri": f"{place.rstrip('/')}/{index}"}
     if _BUCKET.match(str(index)):  # else a folder of that name would be made here
         raise BadInput(
-            f"{index}: this store keeps an index in a folder of this machine; lance:s3://bucket/name does not",
+            f"{index}: this store needs a folder of this machine; for object storage write lance:s3://bucket/name",
             subject=str(index),
         )
     return store, {"folder": index}
