@@ -19,13 +19,14 @@ from ...api.index import Index
 from ...api.pages import read
 from ...core.errors import BadInput, OutsideFailed, PrunusError
 from ...core.options import Options
-from ...core.registry import KINDS, engine_names, make_engine, needs_of, shadowed, split_spec
+from ...core.registry import KINDS, engine_class, engine_names, make_engine, needs_of, shadowed, split_spec
 from ...core.settings import ADDRESSED, FILE, SECRETS, Settings, load_settings, setting_origins
 from ...core.sync import run
 from ...core.text.secrets import hide_secrets
 from ...core.types import Page
 from ...core.version import __version__
 from ...engines import BY_MODEL, Maker, engines_of, web_of
+from ...index.store._named import engine_of
 from ...index.terms import Retrieval
 from ..choices import common
 from ..output import emit, emit_json, one_line
@@ -246,6 +247,9 @@ def _trouble(settings: Settings) -> str:
             }
             settings = replace(settings, **chosen)
         _try(settings)
+        engine_class("clusterer", settings.clusterer)  # found, not made: what they need, the table of engines tells
+        engine_class("summarizer", settings.summarizer)
+        engine_class("store", engine_of("handbook", settings.store)[0])
     except PrunusError as error:
         return one_line(str(error))
     except Exception as error:  # from a foreign engine
