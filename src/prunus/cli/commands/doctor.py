@@ -26,7 +26,6 @@ from ...core.text.secrets import hide_secrets
 from ...core.types import Page
 from ...core.version import __version__
 from ...engines import BY_MODEL, Maker, engines_of, web_of
-from ...index.store._named import engine_of
 from ...index.terms import Retrieval
 from ..choices import common
 from ..output import emit, emit_json, one_line
@@ -249,7 +248,8 @@ def _trouble(settings: Settings) -> str:
         _try(settings)
         engine_class("clusterer", settings.clusterer)  # found, not made: what they need, the table of engines tells
         engine_class("summarizer", settings.summarizer)
-        engine_class("store", engine_of("handbook", settings.store)[0])
+        bare = settings.store.lower().startswith(("postgres://", "postgresql://"))
+        engine_class("store", "postgres" if bare else settings.store)
     except PrunusError as error:
         return one_line(str(error))
     except Exception as error:  # from a foreign engine
