@@ -310,3 +310,10 @@ def test_a_text_of_a_table_that_is_no_utf_8_is_read_as_bytes(tmp_path: Path) -> 
     source = source_of(parquet(tmp_path / "a.parquet", {"html": values}))
     rows = list(Reader(source, SETTINGS).rows(START))
     assert [row.content for _, row in rows] == [b"<p>caf\xe9", "<p>tea"]
+
+
+def test_the_notes_of_a_batch_are_no_pages_of_the_next_one(tmp_path: Path) -> None:
+    lines(tmp_path / "part-00000-00000.jsonl", [{"html": "<p>One"}])
+    (tmp_path / "_batch").mkdir()
+    (tmp_path / "_batch" / "plan.json").write_text("{}", "utf-8")
+    assert source_of(tmp_path).kind == "jsonl"

@@ -382,3 +382,9 @@ def test_a_question_under_its_older_name_is_read(cli: Cli, folder: Path) -> None
     write(folder, {"id": 1, "command": "prune", "html": PAGE, "query": "When did the bridge open?"})
     assert cli("batch", "jobs.jsonl", "-o", "out.jsonl").exit_code == 0
     assert records(folder)[1]["question"] == "When did the bridge open?"
+
+
+def test_a_folder_without_an_action_is_one_line_that_names_the_option(cli: Cli, folder: Path) -> None:
+    done = cli("batch", str(folder), "-o", str(folder / "out"))
+    assert done.exit_code == 2
+    assert "--do" in done.stderr and "Errno" not in done.stderr

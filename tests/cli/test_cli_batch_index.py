@@ -195,3 +195,10 @@ def test_a_dry_run_makes_no_index(cli: Cli, folder: Path) -> None:
     rows(folder, 20)
     done = cli("batch", "pages.jsonl", "-o", "out", "--do", "index", "--dry-run", "--json", "--workers", "1")
     assert done.exit_code == 0 and lines_of(done)[0]["sample"] == 20 and not (folder / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["memory://x", "s3://bucket/handbook"])
+def test_an_address_is_no_folder_of_an_index(cli: Cli, folder: Path, name: str) -> None:
+    done = cli("batch", str(folder), "-o", name, "--do", "index")
+    assert done.exit_code == 2 and "lance:" in only_line(done)
+    assert not Path(name.partition("/")[0]).exists()

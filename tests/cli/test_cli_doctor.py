@@ -50,7 +50,9 @@ def test_doctor_says_where_a_setting_comes_from(cli: Cli, folder: Path, monkeypa
     assert settings["embedder"]["from"] == "default"
 
 
-@pytest.mark.parametrize(("name", "value"), [("PRUNUS_SCORER", "nobody"), ("PRUNUS_SCORRER", "bm25")])
+@pytest.mark.parametrize(
+    ("name", "value"), [("PRUNUS_SCORER", "nobody"), ("PRUNUS_STORE", "nobody"), ("PRUNUS_SCORRER", "bm25")]
+)
 def test_doctor_says_what_does_not_work(cli: Cli, monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     monkeypatch.setenv(name, value)
     result = cli("doctor")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from ..core.errors import BadInput, Failures, OutsideFailed
 from ..engines import formats
 from ..pages.sources import is_address, is_folder
 from ..web.warc import SUFFIXES as ARCHIVES
+from .folder import OWN
 from .ledger import digest_of
 from .places import Found, Remote, is_remote
 from .rows import Kind, Source
@@ -100,7 +101,8 @@ def _at_address(given: str) -> list[Source]:
     if not here.folder:
         kind = _kind_of(place)
         return [_documents_at(str(place), [here]) if kind == "files" else _source_at(kind, here)]
-    files = place.files()
+    inside = len(PurePosixPath(here.place.path).parts)
+    files = [file for file in place.files() if OWN not in PurePosixPath(file.place.path).parts[inside:]]
     kinds = [kind_by_name(file.place) for file in files]
     found = [_source_at(kind, file) for kind, file in zip(kinds, files, strict=True) if kind != "files"]
     suffixes = formats().suffixes
@@ -150,7 +152,10 @@ def _in_folder(folder: Path, failures: Failures) -> Iterator[Source]:
 
 
 def _files(folder: Path, failures: Failures) -> Iterator[Path]:
-    """Yield the files of a folder in sorted order; a subfolder that cannot be read is a failure."""
+    """Yield the files of a folder in sorted order; a subfolder that cannot be read is a failure.
+
+    Notes of a batch are left out, so that the output of one batch may be the input of another.
+    """
 
     def note(error: OSError) -> None:
         name = str(error.filename)
@@ -158,7 +163,7 @@ def _files(folder: Path, failures: Failures) -> Iterator[Path]:
 
     root = folder.resolve()
     for where, folders, names in os.walk(folder, onerror=note):
-        folders.sort()
+        folders[:] = sorted(name for name in folders if name != OWN)
         for name in sorted(names):
             path = Path(where, name)
             if path.is_file() and path.resolve().is_relative_to(root):

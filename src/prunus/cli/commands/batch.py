@@ -312,6 +312,10 @@ def _opened(jobs: str) -> Iterator[BinaryIO]:
         file = Path(jobs).open("rb")  # noqa: SIM115 - closed below, so that this `except` catches only the opening
     except FileNotFoundError as error:
         raise BadInput(f"{jobs}: no such file", subject=jobs) from error
+    except IsADirectoryError as error:
+        raise BadInput(
+            f"{jobs}: a folder holds no jobs; say what to do with its pages, as --do clean", subject=jobs
+        ) from error
     except (OSError, ValueError) as error:
         raise BadInput(f"{jobs}: cannot be read ({error})", subject=jobs) from error
     with file:

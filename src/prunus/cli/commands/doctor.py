@@ -19,7 +19,7 @@ from ...api.index import Index
 from ...api.pages import read
 from ...core.errors import BadInput, OutsideFailed, PrunusError
 from ...core.options import Options
-from ...core.registry import KINDS, engine_names, make_engine, needs_of, shadowed, split_spec
+from ...core.registry import KINDS, engine_class, engine_names, make_engine, needs_of, shadowed, split_spec
 from ...core.settings import ADDRESSED, FILE, SECRETS, Settings, load_settings, setting_origins
 from ...core.sync import run
 from ...core.text.secrets import hide_secrets
@@ -246,6 +246,10 @@ def _trouble(settings: Settings) -> str:
             }
             settings = replace(settings, **chosen)
         _try(settings)
+        engine_class("clusterer", settings.clusterer)  # found, not made: what they need, the table of engines tells
+        engine_class("summarizer", settings.summarizer)
+        bare = settings.store.lower().startswith(("postgres://", "postgresql://"))
+        engine_class("store", "postgres" if bare else settings.store)
     except PrunusError as error:
         return one_line(str(error))
     except Exception as error:  # from a foreign engine

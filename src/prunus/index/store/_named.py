@@ -24,7 +24,8 @@ def engine_of(index: str | Path, store: str) -> tuple[str, dict[str, Any]]:
     is ``lance``; where the setting is ``lance:PLACE``, the index is the folder of that name in that place. Otherwise
     the index is a folder.
 
-    :raises BadInput: the setting ``postgres`` has no address, or ``lance`` no place; or the name does not fit.
+    :raises BadInput: the setting ``postgres`` has no address, or ``lance`` no place; or the name does not fit, as an
+        address for a folder.
     """
     if str(index).startswith(_LANCE):
         return "lance", {"uri": _place(str(index).removeprefix(_LANCE))}
@@ -54,6 +55,11 @@ def engine_of(index: str | Path, store: str) -> tuple[str, dict[str, Any]]:
                 subject=str(index),
             )
         return "lance", {"uri": f"{place.rstrip('/')}/{index}"}
+    if _BUCKET.match(str(index)):  # else a folder of that name would be made here
+        raise BadInput(
+            f"{index}: this store needs a folder of this machine; for object storage write lance:s3://bucket/name",
+            subject=str(index),
+        )
     return store, {"folder": index}
 
 
