@@ -18,7 +18,7 @@ from prunus.engines import assemble
 SITE = Path(__file__).resolve().parent / "site"
 BUDGET = 512
 QUESTIONS = (
-    ("a price in a table", "What does Harbour come to per month if I settle a whole year at once?"),
+    ("a price in a table", "How much is the Harbour plan per month, paid yearly?"),
     ("a fact in a long article", "How much did the Linden Trust pay towards reading the rolls?"),
     ("a page in Chinese", "红灯常亮是什么意思？"),
 )

@@ -94,7 +94,8 @@ def stages_of(settings: Settings, options: Options) -> tuple[Any, Any, str]:
     kind = engine_class("scorer", scorer) if isinstance(scorer, str) else scorer
     if declared(kind, "scorer", "one_prompt") or (options.stages == 2 and declared(kind, "scorer", "fine")):
         return Settings().scorer, scorer, first
-    if options.stages == 2 and (options.reranker or settings.reranker):
+    reranker = options.reranker or settings.reranker or installed_reranker()
+    if options.stages == 2 and reranker and reranker != NO_RERANKER:
         return scorer, "crossencoder", first
     if options.stages == 2:
         raise BadInput(

@@ -64,7 +64,7 @@ def test_an_unreadable_document_among_many_is_named_and_the_rest_goes_in(cli: Cl
 def test_questions_combine_indexes_and_pages(cli: Cli, docs: Path) -> None:
     cli("index", "add", "A", docs / "bees.html")
     cli("index", "add", "B", docs / "bread.html")
-    asked = ["ask", "What is folded into a loaf, and where do bees show that flowers are?"]
+    asked = ["ask", "How is a loaf of bread folded, and where do bees show that flowers are?"]
     answer = json.loads(cli(*asked, docs / "glass.html", "--index", "A", "--index", "B", "--json").stdout)
     assert {Path(citation["document"]).stem for citation in answer["citations"]} >= {"bees", "bread"}
     assert only_line(cli("ask", "What?")).count("--index") == 1

@@ -16,7 +16,7 @@ def test_both_stages_are_told(cli: Cli) -> None:
     result = cli("prune", str(SITE), "-q", QUESTION, *TWO)
     assert result.exit_code == 0
     first, second = [line for line in result.stderr.splitlines() if line.startswith("stage ")]
-    assert first.startswith("stage first: hybrid read ")
+    assert first.startswith("stage first: learned read ")
     assert "(budget 1,500)" in first
     assert second.startswith("stage fine: bm25 read ")
     assert "Pell 2" in result.stdout

@@ -77,11 +77,11 @@ def test_the_cascade_holds_for_any_cheap_scores(numbers: list[float], count: int
         assert found[best].min() > found[rest].max()
 
 
-def test_by_default_the_hybrid_scorer_chooses_the_candidates() -> None:
+def test_by_default_learned_trees_choose_the_candidates() -> None:
     blocks, reranker = page(100), Reranker()
     engine = make_engine("scorer", "crossencoder", reranker=reranker, embedder=make_engine("embedder", "static"))
     engine.score("when does the ferry leave", blocks)
-    assert engine.scorer.name == "hybrid"
+    assert engine.scorer.name == "learned"
     assert len(reranker.asked[0]) == 64
 
 

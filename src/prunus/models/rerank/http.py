@@ -39,6 +39,8 @@ class Engine:
     name = "http"
     above = 400
     beside = 0.0
+    added = 0.0
+    languages = ()
 
     def __init__(
         self, model: str = "", door: Door | None = None, key: str = "", batch: int = 32, seconds: float = 60.0

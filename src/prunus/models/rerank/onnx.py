@@ -35,6 +35,8 @@ class Engine:
     name = "onnx"
     above = 400
     beside = 0.0
+    added = 0.0
+    languages = ()
 
     def __init__(
         self, model: str = "", threads: int = 0, batch: int = 8, max_tokens: int = 0, download: bool = False

@@ -34,6 +34,8 @@ class Engine:
     name = "sentence_transformers"
     above = 400
     beside = 0.0
+    added = 0.0
+    languages = ()
 
     def __init__(
         self, model: str = "", device: str = "", batch: int = 32, max_tokens: int = 0, download: bool = False
