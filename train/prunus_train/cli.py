@@ -177,7 +177,7 @@ def blocks_command(out: Path, sets: Path, share: float) -> None:
 )
 @click.option(
     "--reader",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    type=click.Path(path_type=Path, file_okay=False),
     help="Folder of a model of `prunus train reader`; by default that of the package prunus-reader.",
 )
 def quotes_command(out: Path, sets: Path, reader: Path | None) -> None:
@@ -195,6 +195,8 @@ def quotes_command(out: Path, sets: Path, reader: Path | None) -> None:
     from prunus_train import quotes
     from prunus_train.data.quotes import load
 
+    if reader and not reader.is_dir():
+        raise TrainError(f"--reader: there is no folder {reader}")
     spec = f"reader:{reader}" if reader else installed_reranker()
     examples = load(sets, lambda line: click.echo(line, err=True))
     stored, found = quotes.train(examples, make_engine("reranker", spec) if spec else None)

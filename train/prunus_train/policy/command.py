@@ -75,7 +75,7 @@ def policy_command(out: Path, sets: Path, method: str, price: float, steps: int,
 
 
 @click.command("policy-compare")
-@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--sets", type=_SETS, help="Folder of the training sets: their held-out documents are pruned.")
 @click.option(
     "--half", type=click.Choice(["dev", "report"]), default="dev", show_default=True, help="Half of the data."
