@@ -341,5 +341,5 @@ def test_where_the_embedder_that_an_index_names_has_moved_the_settings_name_it(i
 def test_a_process_with_another_embedder_cuts_nothing_for_an_index(index: Index) -> None:
     cutting = index.cutting()
     assert cutting.cutter().dimension == index.store.dimension
-    with pytest.raises(BadInput, match="built with the embedder other .*, and this process has"):
+    with pytest.raises(BadInput, match=r"built with the embedder other .*, and this process has"):
         replace(cutting, embedder="other").cutter()
