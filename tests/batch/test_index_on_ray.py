@@ -16,16 +16,7 @@ from prunus.core.errors import BadInput
 from prunus.index.build import BuildSettings, DocumentSource
 from prunus.index.store.file.engine import Engine as Store
 
-pytestmark = pytest.mark.slow
-
-
-def failing() -> Callable[[int], int]:
-    def fail(number: int) -> int:
-        if number == 3:
-            raise BadInput("the third is wrong", subject="3")
-        return number
-
-    return fail
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]  # Ray warns of itself
 
 
 def test_ray_builds_the_index_of_one_process(tmp_path: Path) -> None:
@@ -55,8 +46,17 @@ def test_ray_builds_the_index_of_one_process(tmp_path: Path) -> None:
             trees.append(made.store)
         assert trees[0].view().leaves > 4 * 100 and same(*trees)
 
+        def failing_at(wrong: int) -> Callable[[], Callable[[int], int]]:  # inside: actors cannot import this file
+            def fail(number: int) -> int:
+                if number == wrong:
+                    raise BadInput("the third is wrong", subject="3")
+                return number
+
+            return lambda: fail
+
         with pytest.raises(BadInput, match="the third is wrong"):
-            list(spread(failing, range(9)))
+            list(spread(failing_at(3), range(9)))
+        assert list(spread(failing_at(-1), range(9))) == [*range(9)]  # the cores are free again
 
 
 def same(one: Store, other: Store) -> bool:
