@@ -17,6 +17,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 from ..core.errors import BadInput, Failures, OutsideFailed
 from .folder import OWN, Folder, folder_at
 from .jobs import as_bytes
+from .places import is_remote
 from .rows import Mark, Part, Source
 from .work import Task
 
@@ -114,6 +115,7 @@ class Output:
         :param identity: what the records depend on; another run with another identity is refused.
         :param failures: collects the sources that have changed since an earlier run.
         :raises BadInput: the folder cannot be written, another run is writing it, or another batch wrote it.
+        :raises OutsideFailed: the store of an address cannot be reached, or refuses.
         """
         with self._errors():
             if self.place.is_foreign():
@@ -256,7 +258,8 @@ class Output:
             yield
         except OSError as error:
             reason = error.strerror or str(error)
-            raise BadInput(f"{self.folder}: cannot be written ({reason})", subject=str(self.folder)) from error
+            wrong = OutsideFailed if is_remote(str(self.folder)) else BadInput
+            raise wrong(f"{self.folder}: cannot be written ({reason})", subject=str(self.folder)) from error
 
 
 def files_of(folder: Path) -> Iterable[Path]:
