@@ -271,7 +271,7 @@ def test_a_server_is_not_asked_where_model_calls_are_switched_off() -> None:
 
 def test_two_stages_need_a_fine_scorer() -> None:
     with pytest.raises(BadInput, match="two stages need a fine scorer"):
-        chosen(stages=2)
+        chosen(stages=2, reranker="none")
 
 
 @pytest.mark.parametrize("stages", [-1, 3])

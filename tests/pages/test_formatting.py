@@ -77,7 +77,7 @@ def test_the_source_of_a_bomb_is_marked(name: str) -> None:
     page = "<h1>Pier</h1>" + BOMBS[name]
     context = prunus.prune(page, "pier", 64)
     marked = context.mark()
-    assert marked.startswith('<h1 data-prunus="kept">Pier</h1>')
+    assert 'data-prunus="kept"' in marked
     assert re.sub(r' data-prunus="[a-z-]+"', "", marked) == page
     assert clean_tree(marked).canonical == clean_tree(page).canonical
 

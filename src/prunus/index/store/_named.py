@@ -12,7 +12,7 @@ _DATABASE: Final = re.compile(r"postgres(?:ql)?:/+", re.IGNORECASE)  # Path("pos
 _OWN: Final = "postgres:"
 _SCHEMA: Final = "prunus"
 _LANCE: Final = "lance:"
-_BUCKET: Final = re.compile(r"([a-z][a-z0-9+.-]+):/+", re.IGNORECASE)
+_BUCKET: Final = re.compile(r"([a-z][a-z0-9+.-]{1,20}):/+", re.IGNORECASE)
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
