@@ -46,7 +46,9 @@ def test_twenty_kills_of_a_parallel_build_lose_and_double_nothing(tmp_path: Path
         (site / f"{number}.html").write_text(page(name, 24).replace("note", f"note {number}"))
     (tmp_path / "run.py").write_text(PROGRAM)
     started = time.monotonic()
-    assert begun(tmp_path, "whole").wait(600) == 0
+    undisturbed = begun(tmp_path, "whole")
+    undisturbed.communicate(timeout=600)
+    assert undisturbed.returncode == 0
     seconds = time.monotonic() - started
     whole = state(tmp_path / "whole")
     assert len(whole[0]) == DOCUMENTS and whole[1] > 4 * 100

@@ -64,7 +64,7 @@ def test_every_way_to_ask_gives_the_same_answer(
             noted = {(note.url_citation.url, note.url_citation.quote) for note in message.annotations}
             assert noted == {(row["url"], row["quote"]) for row in expected[1]}
             assert asyncio.run(_by_tool(lambda: over_http(server.url), urls)) == expected
-        environment = {"llm": spec, "allow_hosts": "127.0.0.1", "ports": web.url.rpartition(":")[2]}
+        environment = {"llm": spec, "reranker": "none", "allow_hosts": "127.0.0.1", "ports": web.url.rpartition(":")[2]}
         assert asyncio.run(_by_tool(lambda: as_process(tmp_path, **environment), urls)) == expected
 
 
