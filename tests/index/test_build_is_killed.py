@@ -17,6 +17,7 @@ from tests.cli.command import environment
 from tests.index.library import SUBJECTS, page
 
 from prunus import Index
+from prunus.core.ports import Vectors
 from prunus.index.nodes import NoIndex
 
 KILLS = 20
@@ -78,7 +79,10 @@ def test_twenty_kills_of_a_parallel_build_lose_and_double_nothing(tmp_path: Path
             if acknowledged:
                 stored = [document.id for document in Index.open(tmp_path / kept, create=False).store.documents()]
                 assert acknowledged <= {*stored} and len(stored) == len({*stored})
-        assert state(tmp_path / kept) == whole
+        found = state(tmp_path / kept)
+        assert found[:3] == whole[:3]
+        # what is embedded together differs after a kill, and with it the last bits of a vector
+        assert np.allclose(found[3], whole[3], atol=1e-6)
 
 
 def begun(folder: Path, index: str) -> subprocess.Popen[str]:
@@ -102,15 +106,15 @@ def killed(process: subprocess.Popen[str], chance: random.Random, seconds: float
     return True
 
 
-def state(folder: Path) -> tuple[list[str], int, list[list[int]], bytes]:
+def state(folder: Path) -> tuple[list[str], int, list[list[int]], Vectors]:
     """Return the documents, the number of leaves, the tree and the vectors."""
     try:
         store = Index.open(folder, create=False).store
     except NoIndex:
-        return [], 0, [], b""
+        return [], 0, [], np.zeros((0, 0), np.float32)
     view = store.view()
     place = {id: at for at, id in enumerate(view.ids.tolist())}
     tree = [[place[child] for child in children] for _, children in sorted(store.edges().items())]
     vectors = np.asarray(view.matrix[view.routing])
     assert store.damage() == []
-    return [*view.names], view.leaves, tree, vectors.tobytes()
+    return [*view.names], view.leaves, tree, vectors
