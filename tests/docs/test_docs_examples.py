@@ -126,7 +126,8 @@ def parse(command: click.Command, words: list[str]) -> None:
         found = command.get_command(click.Context(command), words[0])
         assert found is not None, f"no command is called {words[0]}"
         command, words = found, words[1:]
-    with command.make_context("prunus", list(words)):
+    # click keeps the names of the help option that it sees first
+    with command.make_context("prunus", list(words), help_option_names=["-h", "--help"]):
         pass
 
 
