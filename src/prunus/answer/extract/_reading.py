@@ -33,9 +33,13 @@ def read(reranker: Reranker | None, question: Question, scores: Numbers) -> Numb
     :param reranker: only one that declares a weight (``added``), and the language of the pages, is asked.
     :param scores: the scores of the segments by the learned weights.
     """
-    weight = float(declared(reranker, "reranker", "added")) if reranker is not None else 0.0
+    if reranker is None:
+        return None
     languages = declared(reranker, "reranker", "languages")
-    if reranker is None or not weight or (languages and question.language not in languages):
+    if languages and question.language not in languages:  # first: to ask for the weight loads the model
+        return None
+    weight = float(declared(reranker, "reranker", "added"))
+    if not weight:
         return None
     best = np.argsort(-scores, kind="stable")[:READ].tolist()
     found = weight * np.asarray(reranker.rerank(question.query, pair_texts(question.tagged, best)), np.float64)
