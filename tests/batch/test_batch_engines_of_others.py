@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import shutil
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from tests.extras import need
 from tests.web.archives import page, write_archive
 
 from prunus.batch.arrow import Mapper
+from prunus.batch.on_ray import package, started
 from prunus.batch.work import Task
 
 pytestmark = [
@@ -36,14 +36,10 @@ def pages(count: int) -> Any:
 
 @pytest.fixture
 def ray() -> Iterator[Any]:
-    found = need("ray")
-    import ray.data as _data
-
-    found.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR,
-               object_store_memory=200 << 20)  # fmt: skip
-    _data.DataContext.get_current().enable_progress_bars = False
-    yield found
-    found.shutdown()
+    need("ray")
+    found = package()
+    with started(found, "", 1):
+        yield found
 
 
 def test_ray_gives_what_the_plain_call_gives(ray: Any) -> None:
@@ -126,6 +122,10 @@ def test_a_cluster_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     need("ray")
     (tmp_path / "a.jsonl").write_text('{"text": "x"}\n')
     command = [*PROGRAM, "batch", "a.jsonl", "-o", "out", "--do", "clean", "--on", "ray:127.0.0.1:1"]
-    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, timeout=600)
-    assert done.returncode == 3 and b"Traceback" not in done.stderr
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, timeout=100)
+    assert done.returncode == 3 and done.stderr.count(b"\n") == 1
     assert b"cannot be reached" in done.stderr
+
+    for place in ("ray:", "ray:no-port", "spark"):
+        done = subprocess.run([*command[:-1], place], cwd=tmp_path, env=environment(), capture_output=True, timeout=100)
+        assert done.returncode == 2 and done.stderr.count(b"\n") == 1, done.stderr

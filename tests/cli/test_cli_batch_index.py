@@ -202,3 +202,16 @@ def test_an_address_is_no_folder_of_an_index(cli: Cli, folder: Path, name: str) 
     done = cli("batch", str(folder), "-o", name, "--do", "index")
     assert done.exit_code == 2 and "lance:" in only_line(done)
     assert not Path(name.partition("/")[0]).exists()
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        ("batch", "none", "-o", "out", "--do", "index"),
+        ("index", "add", "out", "none"),
+        ("index", "sync", "out", "none"),
+    ],
+)
+def test_an_input_that_is_missing_leaves_no_empty_index(cli: Cli, folder: Path, start: tuple[str, ...]) -> None:
+    done = cli(*start)
+    assert done.exit_code == 2 and "none" in only_line(done) and not (folder / "out").exists()

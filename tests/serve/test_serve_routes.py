@@ -142,8 +142,9 @@ def test_a_long_list_of_wrong_items_is_refused_at_its_first_item(server: Running
         ("/v1/ask", {"question": QUESTION, **{str(number): 1 for number in range(60_000)}}),
     ):
         started = time.perf_counter()
-        assert server.post(path, body).status_code == 400
-        assert time.perf_counter() - started < 1  # an error for each item would take several seconds
+        reply = server.post(path, body)
+        assert reply.status_code == 400 and len(reply.content) < 2_000  # not an error for each item
+        assert time.perf_counter() - started < 10
 
 
 def test_every_list_of_a_request_has_a_limit(server: Running) -> None:

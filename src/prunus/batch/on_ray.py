@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ..core.errors import Failures, MissingExtra, OutsideFailed, one_line
+from ..core.errors import BadInput, Failures, MissingExtra, OutsideFailed, one_line
 from .crew import Alone
 from .output import Counts, Output, Writes
 from .read import parquet_packages
@@ -24,6 +26,10 @@ from .run import Batch
 
 _STORE: Final = 1 << 30
 """Bytes for parts on their way, where Ray is started here."""
+_REACH: Final = 10.0
+"""Seconds for a cluster to accept a connection. Ray itself tries for four minutes."""
+_START: Final = "120"
+"""Seconds for Ray's first process to start here; Ray's own 30 are too few for a busy machine and a cold disk."""
 _TEXTS: Final = ("url", "id", "media_type", "charset", "path", "question", "error", "kind")
 
 
@@ -184,9 +190,47 @@ def package() -> Any:
     return ray
 
 
+def address_of(place: str) -> str:
+    """Return the cluster's address of ``ray`` or ``ray:ADDRESS``; '' for ``ray``, which starts Ray on this machine.
+
+    :raises BadInput: the place is neither.
+    """
+    name, colon, address = place.partition(":")
+    if name != "ray":
+        raise BadInput(f"--on {place}: the work runs on this machine, or on ray or ray:ADDRESS", subject="--on")
+    if colon and not address.strip():
+        raise BadInput(f"--on {place}: the address is missing; give ray:HOST:PORT, or ray alone", subject="--on")
+    return address.strip()
+
+
+def _reach(address: str) -> None:
+    """Connect to a cluster's port, and close the connection.
+
+    :raises BadInput: the address has no host or no port.
+    :raises OutsideFailed: nothing accepts a connection there.
+    """
+    if address == "auto":  # Ray finds the cluster of this machine by its files
+        return
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
+        raise BadInput(
+            f"ray at {address}: no address of a cluster; give HOST:PORT, ray://HOST:PORT or auto", subject="--on"
+        )
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _REACH).close()
+    except OSError as error:
+        raise OutsideFailed(f"ray at {address}: cannot be reached ({one_line(str(error))})", subject="ray") from error
+
+
 @contextmanager
 def started(ray: Any, address: str, workers: int) -> Iterator[None]:
-    """Connect to a cluster, or start Ray here; leave it at the end."""
+    """Connect to a cluster, or start Ray here; leave it at the end.
+
+    :raises BadInput: the address has no host or no port.
+    :raises OutsideFailed: the cluster cannot be reached, or Ray does not start.
+    """
+    if address:
+        _reach(address)
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     for name in ("ray.data", "ray"):
         logging.getLogger(name).setLevel(logging.ERROR)
@@ -194,6 +238,7 @@ def started(ray: Any, address: str, workers: int) -> Iterator[None]:
         if address:
             ray.init(address=address, **quiet)
         else:  # one core more, for those that read
+            os.environ.setdefault("RAY_gcs_server_port_wait_time_s", _START)  # Ray reads this nowhere else
             ray.init(
                 address="local", num_cpus=workers + 1, object_store_memory=_STORE, include_dashboard=False, **quiet
             )

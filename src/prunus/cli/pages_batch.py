@@ -40,6 +40,8 @@ def run_pages(inputs: Sequence[str], flags: Mapping[str, Any]) -> None:
     )
     if task.do != "clean" and task.main:
         raise BadInput("--main is for --do clean", subject="--main")
+    if task.do == "clean" and task.question:
+        raise BadInput("-q is not for --do clean, which keeps everything; give --do prune", subject="-q")
     batch = _batch(inputs, task, flags, settings)
     if flags["dry_run"]:
         _tell(batch, flags)
@@ -78,15 +80,15 @@ def _index(inputs: Sequence[str], flags: Mapping[str, Any], settings: Settings) 
             raise BadInput(f"{name} is not for --do index{why}", subject=name)
     options = Options(embedder=flags["embedder"], tokenizer=flags["tokenizer"])
     name = flags["output"]
+    try:
+        how = Index.open(name, create=False, settings=settings, options=options).cutting()
+    except NoIndex:
+        how = cutting_new(settings, options)
+    batch = _batch(inputs, Task("index", cutting=how), flags, settings)  # before the index: inputs may be wrong
     if flags["dry_run"]:
-        try:
-            how = Index.open(name, create=False, settings=settings, options=options).cutting()
-        except NoIndex:
-            how = cutting_new(settings, options)
-        _tell(_batch(inputs, Task("index", cutting=how), flags, settings), flags)
+        _tell(batch, flags)
         return
     index = Index.open(name, settings=settings, options=options)
-    batch = _batch(inputs, Task("index", cutting=index.cutting()), flags, settings)
     batch.skim = Skim(index.known(), settings)
     output = IndexOutput(index)
     started = time.perf_counter()
@@ -130,12 +132,9 @@ def _runner(batch: Batch, output: Writes, on: str) -> Iterator[Counts]:
     """
     if not on:
         return batch.run(output)
-    name, _, address = on.partition(":")
-    if name != "ray":
-        raise BadInput(f"--on {on}: a batch runs on this machine, or on ray or ray:ADDRESS", subject="--on")
-    from ..batch.on_ray import run_on_ray  # here: only this needs Ray
+    from ..batch.on_ray import address_of, run_on_ray  # here: only this needs Ray
 
-    return run_on_ray(batch, output, address)
+    return run_on_ray(batch, output, address_of(on))
 
 
 def _follow(parts: Iterator[Counts], now: Counts, started: float, quiet: bool) -> None:

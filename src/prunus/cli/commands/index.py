@@ -18,7 +18,7 @@ from ...core.options import Limits, Options
 from ...core.settings import Settings, load_settings
 from ...index.terms import PRESETS, Report
 from ...models.meter import OverLimit
-from ...pages.sources import Source, is_address
+from ...pages.sources import Source, is_address, is_folder
 from ..checked import verify
 from ..choices import FORMATS, PAGE, Choice, budget, common, origin, question
 from ..drawn import tree
@@ -105,10 +105,10 @@ def add(index: str, pages: tuple[str, ...], **flags: Any) -> None:
       prunus index add papers papers/ --preset raptor
       curl -s https://example.org/tides | prunus index add handbook - --url https://example.org/tides
     """
+    files = _documents(pages, load_settings(), flags["url"], flags["kind"])  # before the index: a page may be missing
     with _at(flags["on"], flags["workers"]) as spread:
         opened = _opened(index, flags, create=True)
         opened.spread = spread
-        files = _documents(pages, opened.settings, flags["url"], flags["kind"])
         _add_documents(opened, len(files), flags, lambda done: opened.add(files, done=done, strict=False))
 
 
@@ -117,8 +117,11 @@ def _documents(pages: tuple[str, ...], settings: Settings, url: str, kind: str) 
 
     :param url: the address that the only page was saved from; it is the page's id.
     :param kind: the only page's media type, suffix or format.
-    :raises BadInput: as :func:`~prunus.cli.given.pages_given`, or a page of standard input has no address.
+    :raises BadInput: as :func:`~prunus.cli.given.pages_given`, no page exists, or a page of standard input
+        has no address.
     """
+    if not any(page == STDIN or is_address(page) or Path(page).exists() for page in pages):
+        raise BadInput(f"{pages[0]}: no such file or folder", subject=pages[0])
     if STDIN in pages and not url:
         raise BadInput("a page from standard input has no name to store it under; give --url", subject="--url")
     if not url and not kind:
@@ -144,6 +147,8 @@ def sync(index: str, folder: str, **flags: Any) -> None:
     Examples:
       prunus index sync handbook examples/site
     """
+    if not is_folder(Path(folder)):  # before the index is made
+        raise BadInput(f"{folder}: no such folder", subject=folder)
     with _at(flags["on"], flags["workers"]) as spread:
         opened = _opened(index, flags, create=True)
         opened.spread = spread
@@ -280,12 +285,11 @@ def _at(on: str, workers: int) -> Iterator[Spread | None]:
 
     :raises BadInput: there is no such place to work on.
     """
-    name, _, address = on.partition(":")
-    if name not in ("", "ray"):
-        raise BadInput(f"--on {on}: an index is built on this machine, or on ray or ray:ADDRESS", subject="--on")
-    if name:
-        from ...batch.spread_ray import OnRay  # here: only this needs Ray
+    if on:
+        from ...batch.on_ray import address_of  # here: only this needs Ray
+        from ...batch.spread_ray import OnRay
 
+        address = address_of(on)
         with OnRay(address, workers if not address else 0) as spread:
             yield spread
     elif workers > 1:
