@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests.cli.command import PROGRAM, environment
 from tests.extras import need
+from tests.index.test_store_contract import server  # noqa: F401
 from tests.web.archives import page, write_archive
 
 from prunus.batch.arrow import Mapper
@@ -129,3 +130,36 @@ def test_a_cluster_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     for place in ("ray:", "ray:no-port", "spark"):
         done = subprocess.run([*command[:-1], place], cwd=tmp_path, env=environment(), capture_output=True, timeout=100)
         assert done.returncode == 2 and done.stderr.count(b"\n") == 1, done.stderr
+
+
+def build_index(folder: Path, name: str, *choices: str, **settings: str) -> subprocess.CompletedProcess[bytes]:
+    command = [*PROGRAM, "batch", "a.warc.gz", "-o", name, "--do", "index", "--part", "4", "--json", *choices]
+    return subprocess.run(command, cwd=folder, env=environment() | settings, capture_output=True, timeout=1500)
+
+
+def asked(folder: Path, name: str, **settings: str) -> Any:
+    command = [*PROGRAM, "index", "retrieve", name, "-q", TASK.question, "--json"]
+    done = subprocess.run(command, cwd=folder, env=environment() | settings, capture_output=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    return found["output"], found["tokens"]
+
+
+def test_an_index_that_ray_builds_answers_as_that_of_one_process(
+    tmp_path: Path,
+    server: str,  # noqa: F811
+) -> None:
+    need("ray")
+    need("fastwarc")
+    write_archive(tmp_path / "a.warc.gz", 21)
+    with_postgres = {"PRUNUS_STORE": f"postgres:{server}"}
+    here = build_index(tmp_path, "here", "--workers", "1")
+    there = build_index(tmp_path, "there", "--on", "ray")
+    served = build_index(tmp_path, "served", "--on", "ray", **with_postgres)
+    assert [run.returncode for run in (here, there, served)] == [0, 0, 0], there.stderr + served.stderr
+    assert all(json.loads(run.stdout)["done"] == 21 for run in (here, there, served))
+    answer = asked(tmp_path, "here")
+    assert "1803" in answer[0]
+    assert answer == asked(tmp_path, "there") == asked(tmp_path, "served", **with_postgres)
+    again = build_index(tmp_path, "served", "--on", "ray", **with_postgres)
+    assert again.returncode == 0 and json.loads(again.stdout)["done"] == 0

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,8 +27,6 @@ _STORE: Final = 1 << 30
 """Bytes for parts on their way, where Ray is started here."""
 _REACH: Final = 10.0
 """Seconds for a cluster to accept a connection. Ray itself tries for four minutes."""
-_START: Final = "120"
-"""Seconds for Ray's first process to start here; Ray's own 30 are too few for a busy machine and a cold disk."""
 _TEXTS: Final = ("url", "id", "media_type", "charset", "path", "question", "error", "kind")
 
 
@@ -238,7 +235,6 @@ def started(ray: Any, address: str, workers: int) -> Iterator[None]:
         if address:
             ray.init(address=address, **quiet)
         else:  # one core more, for those that read
-            os.environ.setdefault("RAY_gcs_server_port_wait_time_s", _START)  # Ray reads this nowhere else
             ray.init(
                 address="local", num_cpus=workers + 1, object_store_memory=_STORE, include_dashboard=False, **quiet
             )
