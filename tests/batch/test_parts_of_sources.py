@@ -14,7 +14,7 @@ import pytest
 from tests.extras import need
 from tests.web.archives import packed, page, record, write_archive, write_wacz
 
-from prunus.batch.read import Cutter, Reader, row_of
+from prunus.batch.read import Partitioner, Reader, row_of
 from prunus.batch.rows import START, Part, Row, Source
 from prunus.batch.sources import sources_of, stamp_of
 from prunus.core.errors import BadPage, Failures
@@ -76,22 +76,22 @@ KINDS = ["jsonl", "jsonl.gz", "parquet", "txt", "warc", "warc.gz", "wacz", "fold
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_left_is_cut_as_it_was_before(tmp_path: Path, kind: str) -> None:
     source = made(tmp_path, kind)
-    cutter = Cutter(SETTINGS, rows=4)
-    whole = list(cutter.parts(0, source, {}))
+    partitioner = Partitioner(SETTINGS, rows=4)
+    whole = list(partitioner.parts(0, source, {}))
     assert [part.number for part in whole] == list(range(len(whole))) and len(whole) >= 6
     assert sum(len(part.rows) for part in whole) >= 23
     assert whole[-1].end is None and all(part.end is not None for part in whole[:-1])
     chance = random.Random(7)
     for _ in range(30):
         done = {part.number: part.end for part in whole if chance.random() < 0.6}
-        assert list(cutter.parts(0, source, done)) == [part for part in whole if part.number not in done]
-    assert list(cutter.parts(0, source, {part.number: part.end for part in whole})) == []
+        assert list(partitioner.parts(0, source, done)) == [part for part in whole if part.number not in done]
+    assert list(partitioner.parts(0, source, {part.number: part.end for part in whole})) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_page_is_there_once_in_order(tmp_path: Path, kind: str) -> None:
     source = made(tmp_path, kind)
-    rows = [row for part in Cutter(SETTINGS, rows=4).parts(0, source, {}) for row in part.rows]
+    rows = [row for part in Partitioner(SETTINGS, rows=4).parts(0, source, {}) for row in part.rows]
     good = [row for row in rows if not row.error]
     assert len(good) == 23
     assert [row.record for row in rows] == sorted({row.record for row in rows})
@@ -109,24 +109,24 @@ def _bytes(row: Row) -> bytes:
 def test_large_pages_end_a_part_early(tmp_path: Path) -> None:
     big = "x" * (12 << 20)
     source = source_of(lines(tmp_path / "a.jsonl", [{"text": big} for _ in range(5)]))
-    parts = list(Cutter(SETTINGS, rows=100).parts(0, source, {}))
+    parts = list(Partitioner(SETTINGS, rows=100).parts(0, source, {}))
     assert [len(part.rows) for part in parts] == [2, 2, 1]
 
 
 def test_a_source_without_rows_is_one_part_without_rows(tmp_path: Path) -> None:
     table = {"html": need("pyarrow").array([], need("pyarrow").string())}
     for path in (lines(tmp_path / "a.jsonl", []), parquet(tmp_path / "a.parquet", table)):
-        [part] = Cutter(SETTINGS).parts(0, source_of(path), {})
+        [part] = Partitioner(SETTINGS).parts(0, source_of(path), {})
         assert (part.rows, part.end) == ((), None)
 
 
 def test_columns_that_hold_no_page_are_told(tmp_path: Path) -> None:
     source = source_of(parquet(tmp_path / "a.parquet", {"colour": ["red"], "size": [1]}))
     with pytest.raises(BadPage, match=r"a\.parquet: no column called html, content.*it has: colour, size"):
-        list(Cutter(SETTINGS).parts(0, source, {}))
+        list(Partitioner(SETTINGS).parts(0, source, {}))
     (tmp_path / "b.parquet").write_bytes(b"PAR1 this is no Parquet")
     with pytest.raises(BadPage, match=r"b\.parquet: cannot be read as Parquet"):
-        list(Cutter(SETTINGS).parts(0, source_of(tmp_path / "b.parquet"), {}))
+        list(Partitioner(SETTINGS).parts(0, source_of(tmp_path / "b.parquet"), {}))
 
 
 def test_a_damaged_row_group_is_a_row_that_says_so(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_damaged_row_group_is_a_row_that_says_so(tmp_path: Path) -> None:
     place = len(data) // 2
     data[place : place + 2000] = bytes(2000)
     path.write_bytes(data)
-    rows = [row for part in Cutter(SETTINGS, rows=3).parts(0, source_of(path), {}) for row in part.rows]
+    rows = [row for part in Partitioner(SETTINGS, rows=3).parts(0, source_of(path), {}) for row in part.rows]
     damaged = [row for row in rows if row.error]
     if damaged:  # where the codec has no checksum, the texts differ and nothing can tell
         assert [row.kind for row in damaged] == ["source"] and rows[-1] is damaged[0]
@@ -146,12 +146,12 @@ def test_a_damaged_row_group_is_a_row_that_says_so(tmp_path: Path) -> None:
 def test_a_cut_packed_file_ends_in_a_row_that_says_so(tmp_path: Path) -> None:
     path = lines(tmp_path / "a.jsonl.gz", [{"html": os.urandom(300).hex()} for _ in range(50)])
     path.write_bytes(path.read_bytes()[:-4000])
-    cutter = Cutter(SETTINGS, rows=4)
-    whole = list(cutter.parts(0, source_of(path), {}))
+    partitioner = Partitioner(SETTINGS, rows=4)
+    whole = list(partitioner.parts(0, source_of(path), {}))
     rows = [row for part in whole for row in part.rows]
     assert 5 < len(rows) < 50 and rows[-1].kind == "source" and "damaged file: nothing after line" in rows[-1].error
     done = {part.number: part.end for part in whole[::2]}
-    assert list(cutter.parts(0, source_of(path), done)) == whole[1::2]
+    assert list(partitioner.parts(0, source_of(path), done)) == whole[1::2]
 
 
 def test_a_cut_archive_is_resumed_at_its_damage(tmp_path: Path) -> None:
@@ -159,12 +159,12 @@ def test_a_cut_archive_is_resumed_at_its_damage(tmp_path: Path) -> None:
     path = tmp_path / "a.warc.gz"
     whole = b"".join(packed([record(n, page(n) + os.urandom(90).hex().encode())]) for n in range(9))
     path.write_bytes(whole[:-100])
-    cutter = Cutter(SETTINGS, rows=2)
-    parts = list(cutter.parts(0, source_of(path), {}))
+    partitioner = Partitioner(SETTINGS, rows=2)
+    parts = list(partitioner.parts(0, source_of(path), {}))
     assert [row.kind for part in parts for row in part.rows] == [""] * 8 + ["source"]
     for done in range(len(parts)):
         ends = {part.number: part.end for part in parts[:done]}
-        assert list(cutter.parts(0, source_of(path), ends)) == parts[done:]
+        assert list(partitioner.parts(0, source_of(path), ends)) == parts[done:]
 
 
 @pytest.mark.parametrize(
@@ -225,9 +225,9 @@ def test_a_reader_counts_what_it_skips_between_two_parts(tmp_path: Path) -> None
     need("fastwarc")
     path = tmp_path / "a.warc.gz"
     path.write_bytes(packed([record(n, page(n), status=200 if n % 2 else 404) for n in range(8)]))
-    parts = list(Cutter(SETTINGS, rows=2).parts(0, source_of(path), {}))
+    parts = list(Partitioner(SETTINGS, rows=2).parts(0, source_of(path), {}))
     assert [dict(part.skipped) for part in parts] == [{"status": 3}, {"status": 1}]
-    assert [part.skipped for part in Cutter(SETTINGS, rows=2).parts(0, source_of(path), {0: parts[0].end})] == [
+    assert [part.skipped for part in Partitioner(SETTINGS, rows=2).parts(0, source_of(path), {0: parts[0].end})] == [
         {"status": 1}
     ]
     assert len(list(Reader(source_of(path), SETTINGS).rows(START))) == 4
@@ -297,8 +297,8 @@ def test_an_archive_that_was_packed_as_one_stream_is_resumed_whole(tmp_path: Pat
     path = tmp_path / "a.warc.gz"
     path.write_bytes(gzip.compress(b"".join(record(n, page(n)) for n in range(6))))
     source = source_of(path)
-    parts = list(Cutter(SETTINGS, rows=2).parts(0, source, {}))
-    rest = list(Cutter(SETTINGS, rows=2).parts(0, source, {0: parts[0].end}))
+    parts = list(Partitioner(SETTINGS, rows=2).parts(0, source, {}))
+    rest = list(Partitioner(SETTINGS, rows=2).parts(0, source, {0: parts[0].end}))
     assert [row.url for part in rest for row in part.rows] == [f"https://example.org/{n}" for n in range(2, 6)]
 
 

@@ -38,7 +38,7 @@ Marked: TypeAlias = "Iterator[tuple[Mark, Row]]"
 
 
 @dataclass(frozen=True, slots=True)
-class Cutter:
+class Partitioner:
     """Cuts sources into parts, the same at every run.
 
     :param rows: rows of a part at most.

@@ -14,7 +14,7 @@ from .crew import Crew
 from .lance_form import check
 from .output import Counts, Output, Writes
 from .places import Remote, is_remote
-from .read import ROWS, Cutter, check_packages, fetched, parquet_packages, rows_in_parquet
+from .read import ROWS, Partitioner, check_packages, fetched, parquet_packages, rows_in_parquet
 from .rows import Mark, Part, Source
 from .sources import sources_of
 from .work import Task, Work
@@ -99,11 +99,11 @@ class Batch:
 
         :param numbers: the sources; by default all.
         """
-        cutter = Cutter(self.settings, self.rows)
+        partitioner = Partitioner(self.settings, self.rows)
         for number in self.sources if numbers is None else numbers:
             source = self.sources[number]
             try:
-                for cut in cutter.parts(number, source, self.ends.get(number, {})):
+                for cut in partitioner.parts(number, source, self.ends.get(number, {})):
                     part = fetched(cut, self.settings)
                     yield self.skim(part) if self.skim is not None else part
             except (
@@ -117,12 +117,12 @@ class Batch:
 
         The numbers are None where they cannot be told without reading everything, as for packed JSON lines.
         """
-        cutter = Cutter(self.settings, self.rows)
+        partitioner = Partitioner(self.settings, self.rows)
         rows: list[dict[str, Any]] = []
         sample: list[Part] = []
         for number, source in self.sources.items():
             try:
-                first = next(cutter.parts(number, source, {}))
+                first = next(partitioner.parts(number, source, {}))
             except (BadInput, OutsideFailed) as error:
                 self.failures.note(error, source.name)
                 continue

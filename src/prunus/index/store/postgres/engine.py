@@ -23,6 +23,7 @@ from ....core.seal import seal
 from ...nodes import Candidates, Growth, IndexedDocument, Leaf, Node, NoIndex, Parent, Search, View, check_vectors
 from ...seals import Damaged
 from .. import _words
+from . import near as _near
 from . import rows as _rows
 from . import search as _search
 from .pool import Pool, Unanswered, reason_of
@@ -69,7 +70,6 @@ class Engine:
         self._schema = schema
         self._pool = Pool(dsn, wait, schema)
         self._view: View | None = None
-        self._near_made = False
         self._sizes: dict[tuple[int, bool], _search.Sizes] = {}
         try:
             self.embedder, self.dimension = self._open(embedder, dimension, create)
@@ -126,7 +126,6 @@ class Engine:
                 _rows.drop_document(cursor, document.id)
                 put.append((_rows.put_document(cursor, document), rows))
             _rows.put_leaves(cursor, put)
-        self._make_near()
 
     def delete(self, document: str) -> bool:
         """Remove a document with its leaves and the summaries above; return False where the index lacks it."""
@@ -254,7 +253,7 @@ class Engine:
         """
         with self._reading() as cursor:
             sizes = self._sizes_of(cursor, leaves=True)
-            if sizes.count < _search.LARGE:
+            if sizes.count < _near.LARGE:
                 return None
             known = _rows.documents_by_id(cursor, search.documents) if search.documents else {}
             for id in search.documents:
@@ -338,6 +337,14 @@ class Engine:
                     found.append(f"{self.place}: damaged ({error})")
         return found
 
+    def prepare(self) -> None:
+        """Make the HNSW indexes of a large index, where leaves have none; a failure changes nothing but the speed."""
+        try:
+            with self._connected() as connection, self._pool.patient(connection, _near.BUILDING):
+                _near.prepare(connection, self.dimension, self._pool.psycopg.Error)
+        except OutsideFailed as error:  # the documents are durable already
+            log.warning("%s; new vectors have no index yet, and questions read all of them", error)
+
     def compact(self) -> None:
         """Do nothing: PostgreSQL's vacuum frees the space of deleted rows."""
 
@@ -392,20 +399,6 @@ class Engine:
         except self._pool.psycopg.errors.InsufficientPrivilege:
             way_out = "let an administrator do it, or grant CREATE on the database"
             raise OutsideFailed(f"{self.place}: this user may not {what}; {way_out}", subject=self.place) from None
-
-    def _make_near(self) -> None:
-        """Make the index of the vectors where the index has become large; a failure changes nothing but the speed."""
-        if self._near_made:
-            return
-        try:
-            with self._reading() as cursor:
-                if not _search.wants_near(cursor, self.dimension):
-                    return
-            with self._changing() as (cursor, _), self._pool.patient(cursor.connection, _search.BUILDING):
-                _search.make_near(cursor, self.dimension)
-            self._near_made = True
-        except OutsideFailed as error:  # the documents are durable already
-            log.warning("%s; the vectors have no index yet, and questions read all of them", error)
 
     def _add_seals(self) -> None:
         """Add the columns of the checksums to an older index; what it holds has none until it is written again."""

@@ -101,13 +101,16 @@ class Pool:
 
     @contextmanager
     def patient(self, connection: Any, seconds: int) -> Iterator[None]:
-        """Give the statements of a transaction another time limit."""
-        connection.execute("SELECT set_config('statement_timeout', %s, true)", (str(1000 * seconds),))
+        """Give the statements of a connection, outside a transaction, another time limit."""
+        usual = connection.execute("SELECT current_setting('statement_timeout')").fetchone()[0]
+        connection.execute("SELECT set_config('statement_timeout', %s, false)", (str(1000 * seconds),))
         connection.seconds = seconds + _GRACE
         try:
             yield
         finally:
             del connection.seconds
+            if not connection.closed:
+                connection.execute("SELECT set_config('statement_timeout', %s, false)", (usual,))
 
     @contextmanager
     def lent(self) -> Iterator[Any]:

@@ -1,7 +1,6 @@
 """Search in PostgreSQL: exact BM25 computed by the server, and the nearest vectors of a large index by HNSW.
 
-The HNSW index is one of half-precision copies of the embeddings, which the table keeps in full precision: it finds
-candidates, and their cosines are then computed from the full vectors.
+HNSW finds candidates by half-precision vectors; their cosines are then computed from the full ones.
 """
 
 from __future__ import annotations
@@ -16,22 +15,10 @@ from ...nodes import RUN, Candidates, ScoreMoments, Search
 from .. import _words
 from .._best import moments_of
 from . import rows as _rows
+from .near import KINDS, nearest
 
-LARGE: Final = 20_000
-"""Leaves from which on a question reads candidates instead of all nodes: there HNSW begins to be faster than a scan."""
-_WIDEST: Final = 4_000
-"""Most dimensions of a half-precision vector that HNSW takes."""
-_LOOKED_AT: Final = (200, 1_000)
-"""Least and most nodes that HNSW keeps in view while it searches; pgvector allows at most 1,000."""
-BUILDING: Final = 3_600
-"""Most seconds for an HNSW index; they take minutes where a large index of an older version gets its first."""
 _SAMPLE: Final = 2_000
 """Leaves from which the spread of the cosines is estimated."""
-
-_KINDS: Final = {True: "layer = 0", False: "layer > 0 AND text <> ''"}
-"""Conditions of leaves and of summaries."""
-_NEAR: Final = {True: "nodes_near_leaves", False: "nodes_near_summaries"}
-"""Names of the HNSW indexes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +37,7 @@ def sizes_of(cursor: Any, leaves: bool) -> Sizes:
     """Count the leaves or the summaries."""
     cursor.execute(
         "SELECT count(*), coalesce(avg(words), 0)::float8, coalesce(avg(tokens), 0)::float8 "  # noqa: S608 - ours
-        f"FROM nodes WHERE {_KINDS[leaves]}"
+        f"FROM nodes WHERE {KINDS[leaves]}"
     )
     return Sizes(*cursor.fetchone())
 
@@ -91,7 +78,7 @@ def _scored(terms: Sequence[str], sizes: Sizes, leaves: bool) -> tuple[str, list
     ]
     query = (
         f"WITH matched AS MATERIALIZED (SELECT id, {_norm(sizes)}, {', '.join(map(_frequency, places))} "  # noqa: S608 - ours
-        f"FROM nodes WHERE {_KINDS[leaves]} AND terms @@ %s::tsquery), "
+        f"FROM nodes WHERE {KINDS[leaves]} AND terms @@ %s::tsquery), "
         f"rare AS MATERIALIZED (SELECT {', '.join(rarity)} FROM matched), "
         f"scored AS MATERIALIZED (SELECT id, {' + '.join(map(_score, places))} AS score FROM matched, rare)"
     )
@@ -141,55 +128,12 @@ def _by_words(cursor: Any, asked: Asked, count: int, documents: Sequence[int]) -
 # --- vectors ---------------------------------------------------------------------------------
 
 
-def wants_near(cursor: Any, dimension: int) -> bool:
-    """Tell whether the index is large enough for an HNSW index, has none, and the server can make one."""
-    if dimension > _WIDEST or _has_near(cursor) or not _can_near(cursor):
-        return False
-    cursor.execute(f"SELECT count(*) FROM (SELECT FROM nodes WHERE layer = 0 LIMIT {LARGE}) found")  # noqa: S608 - ours
-    return bool(cursor.fetchone()[0] >= LARGE)
-
-
-def make_near(cursor: Any, dimension: int) -> None:
-    """Make the HNSW indexes; another process may have made them since."""
-    for leaves, name in _NEAR.items():
-        cursor.execute(
-            f"CREATE INDEX IF NOT EXISTS {name} ON nodes USING hnsw ((own::halfvec({int(dimension)})) halfvec_ip_ops) "
-            f"WHERE {_KINDS[leaves]}"
-        )
-    cursor.execute("ANALYZE nodes")  # or the first questions are planned for an empty table
-
-
-def _has_near(cursor: Any) -> bool:
-    return bool(cursor.execute("SELECT to_regclass(%s) IS NOT NULL", (_NEAR[False],)).fetchone()[0])
-
-
-def _can_near(cursor: Any) -> bool:
-    """Tell whether the server's pgvector has half-precision vectors, and HNSW with it (0.7 and later)."""
-    return bool(cursor.execute("SELECT to_regtype('halfvec') IS NOT NULL").fetchone()[0])
-
-
-def _nearest(cursor: Any, vector: str, dimension: int, leaves: bool, count: int, documents: Sequence[int]) -> list[int]:
-    """Return the nodes whose embeddings are nearest to a vector; exact within some documents or without HNSW."""
-    kind = _KINDS[leaves]
-    if documents or not _has_near(cursor):
-        within = " AND document = ANY(%s)" if documents else ""
-        values = [*([list(documents)] if documents else []), vector, count]
-        query = f"SELECT id FROM nodes WHERE {kind}{within} ORDER BY own <#> %s::vector, id LIMIT %s"  # noqa: S608 - ours
-    else:
-        least, most = _LOOKED_AT
-        cursor.execute("SELECT set_config('hnsw.ef_search', %s, true)", (str(min(max(2 * count, least), most)),))
-        half = f"halfvec({int(dimension)})"
-        values = [vector, min(count, most)]
-        query = f"SELECT id FROM nodes WHERE {kind} ORDER BY own::{half} <#> %s::{half} LIMIT %s"  # noqa: S608 - ours
-    return [id for (id,) in cursor.execute(query, values).fetchall()]
-
-
 def _cosine_spread(cursor: Any, vector: str, leaves: bool) -> tuple[float, float]:
     """Estimate mean and deviation of the cosines of all nodes of a kind, by nodes with evenly spread numbers."""
     cursor.execute(
         "WITH ends AS (SELECT min(id) AS first, max(id) AS last FROM nodes) "  # noqa: S608 - ours
         "SELECT coalesce(avg(cosine), 0), coalesce(stddev_pop(cosine), 0) FROM (SELECT -(own <#> %s::vector) AS cosine "
-        f"FROM nodes WHERE {_KINDS[leaves]} AND own IS NOT NULL AND id IN (SELECT first + (last - first) * step / "
+        f"FROM nodes WHERE {KINDS[leaves]} AND own IS NOT NULL AND id IN (SELECT first + (last - first) * step / "
         f"{_SAMPLE} FROM ends, generate_series(0, {_SAMPLE}) step)) found",
         (vector,),
     )
@@ -218,7 +162,7 @@ def candidates(
     spreads = []
     for part in asked:
         words = _by_words(cursor, part, search.count, documents)
-        best = {*_nearest(cursor, vector, dimension, part.leaves, search.count, documents), *words.best}
+        best = {*nearest(cursor, vector, dimension, part.leaves, search.count, documents), *words.best}
         table += _described(cursor, sorted(best), vector, part, words.rarity, reach)
         spreads.append(ScoreMoments(_cosine_spread(cursor, vector, part.leaves), words.spread))
     whole = np.asarray([row[:6] for row in table], np.int64).reshape(len(table), 6).T
