@@ -31,7 +31,8 @@ def write_fragments(folder: Path | str, table: Any) -> list[dict[str, Any]]:
     lance = _package()
     place, options = _place(folder)
     try:
-        found = lance.fragment.write_fragments(table, place, mode="overwrite", storage_options=options)
+        mode = "create" if _files(lance, place, options) is None else "overwrite"  # Lance warns of the other one
+        found = lance.fragment.write_fragments(table, place, mode=mode, storage_options=options)
     except (OSError, ValueError, RuntimeError) as error:
         raise OutsideFailed(f"{folder}: cannot be written ({one_line(str(error))})", subject=str(folder)) from error
     return [fragment.to_json() for fragment in found]
