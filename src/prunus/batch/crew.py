@@ -55,6 +55,7 @@ class Crew:
         team = [_Member(self) for _ in range(self.workers)]
         try:
             with closing(Ahead(parts, 2)) as ahead:
+                done: list[tuple[Part, list[Record]]] = []
                 while True:
                     for member in team:
                         if member.part is None and not ahead.ended:
@@ -64,9 +65,10 @@ class Crew:
                                 member.begin(part)
                             elif part is not None:
                                 yield part, []
+                    yield from done  # after the processes have got their next parts: the caller takes time to write
                     if ahead.ended and all(member.part is None for member in team):
                         return
-                    yield from self._news(team)
+                    done = list(self._news(team))
         finally:
             for member in team:
                 member.stop()
