@@ -166,7 +166,7 @@ def test_an_input_that_has_changed_is_told_and_the_rest_goes_on(cli: Cli, folder
         (("pages.jsonl", "--do", "burn"), "burn"),
         (("examples/site", "--do", "prune"), "prune needs a question; give -q"),
         (("pages.jsonl", "--do", "prune", "-q", "x", "--scorer", "nobody"), "nobody"),
-        (("pages.jsonl", "--do", "clean", "--on", "mars"), "--on mars: a batch runs on this machine, or on ray"),
+        (("pages.jsonl", "--do", "clean", "--on", "mars"), "--on mars: the work runs on this machine, or on ray"),
         (("pages.jsonl", "--do", "ask", "-q", "x", "--main"), "--main is for --do clean"),
         (("pages.jsonl", "pages.jsonl"), "several inputs need --do"),
         (("pages.jsonl", "--part", "7"), "--part is for pages, and needs --do"),
