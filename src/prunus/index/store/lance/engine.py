@@ -429,5 +429,5 @@ def _is_large(record: Record, exact_nodes: int) -> bool:
 
 
 def _is_index_due(record: Record, exact_nodes: int) -> bool:
-    """Tell whether a large index needs indexes of Lance: it has none, or has grown to four times what they were for."""
-    return _is_large(record, exact_nodes) and record.counts["leaves"] >= max(_FEWEST, 4 * record.indexed)
+    """Tell whether a large index needs indexes of Lance: it has none, or has grown to twice what they were for."""
+    return _is_large(record, exact_nodes) and record.counts["leaves"] >= max(_FEWEST, 2 * record.indexed)

@@ -1,6 +1,6 @@
 """Search in a large index without reading all nodes: Lance finds the nearest vectors and the rows with a word.
 
-The nearest vectors come from Lance's index (IVF with product quantisation, compared again with the stored vectors), or
+The nearest vectors come from Lance's index of short codes (RaBitQ, four bits a number), all of which are compared, or
 from a scan of the column where there is none. BM25 scores are exact. The scores of the nodes that are found are exact;
 mean and deviation of all cosines are estimated from a sample.
 """
@@ -25,11 +25,11 @@ from .words import matched
 
 _SAMPLE: Final = 2000
 """Vectors from which mean and deviation of all cosines are estimated."""
-_PROBES: Final = 24
-"""Cells of the index that are searched, at least; and one in so many of all."""
-_SHARE: Final = 12
-_REFINED: Final = 4
-"""So many times the wanted vectors are compared again with the stored vectors."""
+_CELL: Final = 25_000
+"""Vectors of a cell, about. Every question reads all cells: short questions lie far from the texts that answer them, so
+the cells nearest to a question lack many of the nearest texts."""
+_BITS: Final = 4
+"""Bits of a number in a code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ def _nearest(snapshot: Snapshot, name: str, vector: Vectors, count: int) -> Ints
     with snapshot.tables.told(name):
         query = table.search(vector, vector_column_name="own").distance_type("dot").select(["id", "_distance"])
         if cells:
-            query = query.nprobes(min(cells, max(_PROBES, cells // _SHARE))).refine_factor(_REFINED)
+            query = query.nprobes(cells)
         found = query.limit(count).to_arrow()
     return np.asarray(found.column("id").to_numpy(), np.int64)
 
@@ -174,11 +174,11 @@ def _spread(known: Statistics, vector: Vectors, scores: NDArray[np.float64]) -> 
 
 def index(change: Change, name: str) -> int:
     """Make the indexes of a large table anew; return the number of cells of the index of vectors."""
-    from lancedb.index import BTree, IvfPq, LabelList
+    from lancedb.index import BTree, IvfRq, IvfSq, LabelList
 
-    dimension, count = change.record.dimension, change.counts[name]
-    cells = max(8, int(count**0.5 / 2))
-    parts = next(part for part in (2, 4, 1) if dimension % part == 0)
-    pq = IvfPq(distance_type="dot", num_partitions=cells, num_sub_vectors=dimension // parts, num_bits=8)
-    change.index(name, {"own": pq, "terms": LabelList(), "id": BTree(), "document": BTree()})
+    cells = max(1, change.counts[name] // _CELL)
+    codes: Any = IvfRq(distance_type="dot", num_partitions=cells, num_bits=_BITS)
+    if change.record.dimension % 8:  # RaBitQ takes no other dimensions
+        codes = IvfSq(distance_type="dot", num_partitions=cells)
+    change.index(name, {"own": codes, "terms": LabelList(), "id": BTree(), "document": BTree()})
     return cells
