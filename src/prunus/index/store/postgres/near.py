@@ -51,19 +51,28 @@ class Segment:
 def segments(cursor: Any) -> list[Segment]:
     """Return the indexes of leaves in the order of their numbers, without those whose leaves a wider one has."""
     found: list[Segment] = []
-    for segment in sorted(_made(cursor, valid=True), key=lambda each: (each.first, -each.after)):
+    for segment in sorted(_made(cursor), key=lambda each: (each.first, -each.after)):
         if not found or segment.after > found[-1].after:
             found.append(segment)
     return found
 
 
-def _made(cursor: Any, valid: bool) -> list[Segment]:
+def _names(cursor: Any, valid: bool) -> list[str]:
+    """Return the names of the indexes of vectors, of those that are whole or of the others."""
     cursor.execute(
         "SELECT relname FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid "
-        "WHERE indrelid = 'nodes'::regclass AND indisvalid = %s AND starts_with(relname, %s)",
-        (valid, _LEAVES),
+        "WHERE indrelid = 'nodes'::regclass AND indisvalid = %s AND starts_with(relname, 'nodes_near_')",
+        (valid,),
     )
-    matches = [match for (name,) in cursor.fetchall() if (match := _NAME.fullmatch(name))]
+    return [name for (name,) in cursor.fetchall()]
+
+
+def _broken(cursor: Any) -> list[str]:
+    return [name for name in _names(cursor, valid=False) if name == _SUMMARIES or _NAME.fullmatch(name)]
+
+
+def _made(cursor: Any) -> list[Segment]:
+    matches = [match for name in _names(cursor, valid=True) if (match := _NAME.fullmatch(name))]
     return [Segment(match[0], *(map(int, match.groups()) if match[1] else _ALL)) for match in matches]
 
 
@@ -90,11 +99,14 @@ def prepare(connection: Any, dimension: int, errors: type[Exception]) -> None:
 
 def _extend(cursor: Any, dimension: int, errors: type[Exception]) -> None:
     known = segments(cursor)
-    for stale in [*_made(cursor, valid=False), *(each for each in _made(cursor, valid=True) if each not in known)]:
-        _drop(cursor, stale)
+    for name in [*_broken(cursor), *(each.name for each in _made(cursor) if each not in known)]:
+        _drop(cursor, name)
     first = known[-1].after if known else 0
     cursor.execute("SELECT count(*), max(id) FROM nodes WHERE layer = 0 AND id >= %s", (first,))
     count, last = cursor.fetchone()
+    if not known and count < LARGE:
+        return
+    _make(cursor, _SUMMARIES, KINDS[False], (dimension, count), errors)
     if count < LARGE:
         return
     smaller: list[Segment] = []
@@ -111,8 +123,7 @@ def _extend(cursor: Any, dimension: int, errors: type[Exception]) -> None:
     kind = f"{KINDS[True]} AND id >= {made.first} AND id < {made.after}"
     _make(cursor, made.name, kind, (dimension, count), errors)
     for segment in smaller:
-        _drop(cursor, segment)
-    _make(cursor, _SUMMARIES, KINDS[False], (dimension, count), errors)
+        _drop(cursor, segment.name)
     cursor.execute("ANALYZE nodes")  # or the first questions are planned for an empty table
 
 
@@ -142,8 +153,8 @@ def _make(cursor: Any, name: str, kind: str, size: tuple[int, int], errors: type
             cursor.execute("RESET maintenance_work_mem")
 
 
-def _drop(cursor: Any, segment: Segment) -> None:
-    cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {segment.name}")
+def _drop(cursor: Any, name: str) -> None:
+    cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
 
 
 def _can_near(cursor: Any) -> bool:
@@ -163,7 +174,7 @@ def nearest(cursor: Any, vector: str, dimension: int, leaves: bool, count: int, 
         known = [(f"{kind} AND id >= {each.first} AND id < {each.after}", True) for each in made]
         known.append((f"{kind} AND id >= {made[-1].after}" if made else kind, False))
     else:
-        known.append((kind, bool(cursor.execute("SELECT to_regclass(%s) IS NOT NULL", (_SUMMARIES,)).fetchone()[0])))
+        known.append((kind, _SUMMARIES in _names(cursor, valid=True)))
     least, most = _LOOKED_AT
     cursor.execute("SELECT set_config('hnsw.ef_search', %s, true)", (str(min(max(2 * count, least), most)),))
     parts: list[str] = []
