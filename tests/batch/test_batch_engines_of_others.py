@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -137,12 +138,12 @@ def build_index(folder: Path, name: str, *choices: str, **settings: str) -> subp
     return subprocess.run(command, cwd=folder, env=environment() | settings, capture_output=True, timeout=1500)
 
 
-def asked(folder: Path, name: str, **settings: str) -> Any:
+def asked(folder: Path, name: str, **settings: str) -> list[str]:
+    """Return the lines of the evidence without the numbers of documents: Ray adds parts in the order in which they end."""
     command = [*PROGRAM, "index", "retrieve", name, "-q", TASK.question, "--json"]
     done = subprocess.run(command, cwd=folder, env=environment() | settings, capture_output=True, timeout=600)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    return found["output"], found["tokens"]
+    return sorted(re.sub(r"^<!-- \d+ ", "<!-- ", line) for line in json.loads(done.stdout)["output"].splitlines())
 
 
 def test_an_index_that_ray_builds_answers_as_that_of_one_process(
@@ -159,7 +160,7 @@ def test_an_index_that_ray_builds_answers_as_that_of_one_process(
     assert [run.returncode for run in (here, there, served)] == [0, 0, 0], there.stderr + served.stderr
     assert all(json.loads(run.stdout)["done"] == 21 for run in (here, there, served))
     answer = asked(tmp_path, "here")
-    assert "1803" in answer[0]
+    assert any("1803" in line for line in answer)
     assert answer == asked(tmp_path, "there") == asked(tmp_path, "served", **with_postgres)
     again = build_index(tmp_path, "served", "--on", "ray", **with_postgres)
     assert again.returncode == 0 and json.loads(again.stdout)["done"] == 0
