@@ -215,3 +215,10 @@ def test_an_address_is_no_folder_of_an_index(cli: Cli, folder: Path, name: str) 
 def test_an_input_that_is_missing_leaves_no_empty_index(cli: Cli, folder: Path, start: tuple[str, ...]) -> None:
     done = cli(*start)
     assert done.exit_code == 2 and "none" in only_line(done) and not (folder / "out").exists()
+
+
+def test_a_place_to_work_that_is_none_leaves_no_empty_index(cli: Cli, folder: Path) -> None:
+    rows(folder, 1)
+    for place in ("mars", "ray:"):
+        done = cli("batch", "pages.jsonl", "-o", "out", "--do", "index", "--on", place)
+        assert done.exit_code == 2 and f"--on {place}" in only_line(done) and not (folder / "out").exists()

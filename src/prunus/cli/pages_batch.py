@@ -32,6 +32,10 @@ def run_pages(inputs: Sequence[str], flags: Mapping[str, Any]) -> None:
     :raises DoneInPart: some pages or inputs failed.
     """
     settings = load_settings()
+    if flags["on"]:  # before anything is written
+        from ..batch.on_ray import address_of  # here: only this needs Ray
+
+        address_of(flags["on"])
     if flags["do"] == "index":
         _index(inputs, flags, settings)
         return

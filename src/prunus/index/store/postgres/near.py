@@ -2,8 +2,8 @@
 
 pgvector makes an index of many vectors at once several times faster than it adds them one by one, and an insert into
 it holds up the writer. So no leaf is ever added to an index: :func:`prepare` makes one over the leaves that have none,
-once they are many, together with the smaller indexes before them. Few indexes remain, each at least as large as all
-after it were, and a leaf is indexed about log2(N / LARGE) times at most. The newest leaves have none and are scanned.
+once they are many. It replaces the indexes before it that are not larger. So few indexes remain, and a leaf is indexed
+about log2(N / LARGE) times at most. The newest leaves have no index and are scanned.
 
 The indexes are of half-precision copies of the embeddings, which the table keeps in full precision.
 """
