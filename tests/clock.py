@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 
-def seconds_of(call: Callable[[], object]) -> float:
-    """Return the processor seconds of this thread for a call.
+@contextmanager
+def _clocked() -> Iterator[Callable[[], float]]:
+    """Yield a clock of this thread's processor seconds.
 
     Other processes, other threads and garbage collection do not count. At the end of a long run the collector scans
     millions of objects of other tests, which takes half a second.
@@ -17,11 +19,25 @@ def seconds_of(call: Callable[[], object]) -> float:
     gc.disable()
     try:
         start = time.thread_time()
-        call()
-        return time.thread_time() - start
+        yield lambda: time.thread_time() - start
     finally:
         if was_enabled:
             gc.enable()
+
+
+def seconds_of(call: Callable[[], object]) -> float:
+    """Return the processor seconds of this thread for a call."""
+    with _clocked() as clock:
+        call()
+        return clock()
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Fail where the block takes more processor seconds of this thread."""
+    with _clocked() as clock:
+        yield
+        assert clock() < seconds
 
 
 def within(seconds: float, call: Callable[[], object], tries: int = 3) -> bool:

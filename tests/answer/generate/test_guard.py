@@ -6,13 +6,13 @@ The answer is rendered as a page would render it: Markdown with HTML let through
 from __future__ import annotations
 
 import re
-import time
 from html.parser import HTMLParser
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from tests.clock import seconds_of
 from turbohtml.clean import linkify
 
 from prunus.answer.generate import _guard, _inline
@@ -307,12 +307,8 @@ def test_what_is_held_back_is_bounded(opening: str) -> None:
              "例.子", "[[[a](b)](c)](d)", "<<<b>b>b>", "```", "|", "`a | b.com`\n-|-\n", "【", "%"]
 )  # fmt: skip
 def test_time_is_linear(unit: str) -> None:
-    seconds = []
-    for size in (10_000, 40_000):
-        began = time.process_time()
-        guarded((unit * size)[:size], 4)
-        seconds.append(time.process_time() - began)
-    assert seconds[1] < 10 * seconds[0] + 0.2
+    short, long = (seconds_of(lambda size=size: guarded((unit * size)[:size], 4)) for size in (10_000, 40_000))
+    assert long < 10 * short + 0.2
 
 
 # --- the checks bite -----------------------------------------------------------------------------
