@@ -34,6 +34,18 @@ def around(best: Ints, siblings: Ints, document: Ints, reach: int) -> Ints:
     return np.unique(np.concatenate(found))
 
 
+def scores_of(ids: Ints, matches: Ints, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the scores of nodes; 0 for one that does not match.
+
+    :param matches: the nodes that match, sorted.
+    :param scores: of each of them.
+    """
+    if not len(matches):
+        return np.zeros(len(ids))
+    at = np.minimum(np.searchsorted(matches, ids), len(matches) - 1)
+    return np.where(matches[at] == ids, scores[at], 0.0)
+
+
 def moments_of(total: float, squares: float, count: int) -> tuple[float, float]:
     """Return the mean and the standard deviation of values, from their sum, the sum of their squares and their number.
 

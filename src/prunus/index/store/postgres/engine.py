@@ -12,6 +12,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ from ...nodes import Candidates, Growth, IndexedDocument, Leaf, Node, NoIndex, P
 from ...seals import Damaged
 from .. import _words
 from . import near as _near
+from . import postings as _postings
 from . import rows as _rows
 from . import search as _search
 from .pool import Pool, Unanswered, reason_of
@@ -71,6 +73,7 @@ class Engine:
         self._pool = Pool(dsn, wait, schema)
         self._view: View | None = None
         self._sizes: dict[tuple[int, bool], _search.Sizes] = {}
+        self._lengths: _postings.Lengths = {}
         try:
             self.embedder, self.dimension = self._open(embedder, dimension, create)
         except BaseException:
@@ -239,9 +242,9 @@ class Engine:
         :param layer: ``leaves`` or ``summaries``; term statistics are counted for each separately.
         """
         leaves = layer == "leaves"
-        with self._reading() as cursor:
-            terms = self._terms(cursor, query, leaves)
-            return _search.lexical(cursor, terms, self._sizes_of(cursor, leaves), leaves) if terms else {}
+        with self._reading(binary=True) as cursor:
+            ids, scores = _search.matched(cursor, self._asked(cursor, query, leaves))
+            return dict(zip(ids.tolist(), scores.tolist(), strict=True))
 
     def candidates(self, search: Search) -> Candidates | None:
         """Return the nodes that may be the best for a question; None where the index is small enough to read it all.
@@ -251,7 +254,7 @@ class Engine:
 
         :raises BadInput: a document is not in the index.
         """
-        with self._reading() as cursor:
+        with self._reading(binary=True) as cursor:
             sizes = self._sizes_of(cursor, leaves=True)
             if sizes.count < _near.LARGE:
                 return None
@@ -260,7 +263,7 @@ class Engine:
                 if id not in known:
                     raise BadInput(f"{self.place}: there is no document {id!r}", subject=id)
             asked = [
-                _search.Asked(leaves, self._sizes_of(cursor, leaves), self._terms(cursor, search.query, leaves))
+                self._asked(cursor, search.query, leaves, sample=True)
                 for leaves in ([True, False] if search.summaries else [True])
             ]
             return _search.candidates(cursor, search, self.dimension, asked, sorted(known.values()))
@@ -273,12 +276,17 @@ class Engine:
             languages = [language for (language,) in found]
         return _words.terms_of(query, languages)
 
-    def _sizes_of(self, cursor: Any, leaves: bool) -> _search.Sizes:
+    def _asked(self, cursor: Any, query: str, leaves: bool, sample: bool = False) -> _search.Asked:
+        sizes, terms = self._sizes_of(cursor, leaves, sample), self._terms(cursor, query, leaves)
+        return _search.Asked(leaves, sizes, terms, self._lengths)
+
+    def _sizes_of(self, cursor: Any, leaves: bool, sample: bool = False) -> _search.Sizes:
+        """Return the sizes of a kind of nodes; they are kept for a few states."""
         (version,) = cursor.execute("SELECT version FROM about").fetchone()
-        known = self._sizes.get((version, leaves))
-        if known is None:
-            known = _search.sizes_of(cursor, leaves)
-            self._sizes = {**dict(list(self._sizes.items())[-3:]), (version, leaves): known}
+        known = self._sizes.get((version, leaves)) or _search.sizes_of(cursor, leaves)
+        if sample and known.sample is None:
+            known = replace(known, sample=_search.sampled(cursor, leaves, self.dimension))
+        self._sizes = {**dict(list(self._sizes.items())[-3:]), (version, leaves): known}
         return known
 
     def version(self) -> int:
@@ -338,12 +346,16 @@ class Engine:
         return found
 
     def prepare(self) -> None:
-        """Make the HNSW indexes of a large index, where leaves have none; a failure changes nothing but the speed."""
+        """Make the postings and the HNSW indexes of a large index, where nodes have none; others read and write on.
+
+        A failure changes nothing but the speed of questions.
+        """
         try:
             with self._connected() as connection, self._pool.patient(connection, _near.BUILDING):
+                _postings.prepare(connection, _near.LARGE)
                 _near.prepare(connection, self.dimension, self._pool.psycopg.Error)
         except OutsideFailed as error:  # the documents are durable already
-            log.warning("%s; new vectors have no index yet, and questions read all of them", error)
+            log.warning("%s; new nodes have no indexes yet, and questions read all of them", error)
 
     def compact(self) -> None:
         """Do nothing: PostgreSQL's vacuum frees the space of deleted rows."""

@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from .pool import alone
+
 LARGE: Final = 20_000
 """Leaves from which on a question reads candidates instead of all nodes, and without an index at most."""
 BUILDING: Final = 6 * 3_600
@@ -87,14 +89,9 @@ def prepare(connection: Any, dimension: int, errors: type[Exception]) -> None:
     with connection.cursor() as cursor:
         if dimension > _WIDEST or not _can_near(cursor):
             return
-        name = "SELECT {}(hashtext('prunus near ' || current_schema()))"
-        if not cursor.execute(name.format("pg_try_advisory_lock")).fetchone()[0]:
-            return
-        try:
-            _extend(cursor, dimension, errors)
-        finally:
-            if not connection.closed:
-                cursor.execute(name.format("pg_advisory_unlock"))
+        with alone(cursor, "prunus near") as mine:
+            if mine:
+                _extend(cursor, dimension, errors)
 
 
 def _extend(cursor: Any, dimension: int, errors: type[Exception]) -> None:

@@ -180,6 +180,21 @@ class Pool:
         return connection
 
 
+@contextmanager
+def alone(cursor: Any, work: str) -> Iterator[bool]:
+    """Hold a lock of this schema's ``work`` on the server; yield whether no other process holds it.
+
+    :param cursor: of a connection in autocommit mode.
+    """
+    lock = "SELECT {}(hashtext(%s || ' ' || current_schema()))"
+    mine = bool(cursor.execute(lock.format("pg_try_advisory_lock"), (work,)).fetchone()[0])
+    try:
+        yield mine
+    finally:
+        if mine and not cursor.connection.closed:
+            cursor.execute(lock.format("pg_advisory_unlock"), (work,))
+
+
 def _close_all(connections: list[Any], process: int) -> None:
     """Close connections, except in a fork of the process that made them."""
     while connections and os.getpid() == process:

@@ -250,9 +250,9 @@ def view(cursor: Any, version: int, dimension: int) -> View:
         for id, layer, document, position, tokens, own, routing in batch:
             row = len(parts) if own is not None else -1
             if own is not None:
-                parts.append(_read(own))
+                parts.append(read_vector(own))
             if routing is not None:
-                parts.append(_read(routing))
+                parts.append(read_vector(routing))
             mean = len(parts) - 1 if routing is not None else row
             columns.append((id, layer, place.get(document, -1), position, tokens, row, mean))
     matrix = np.stack(parts) if parts else np.zeros((0, dimension), np.float32)
@@ -264,6 +264,6 @@ def view(cursor: Any, version: int, dimension: int) -> View:
     return result
 
 
-def _read(data: bytes) -> Vectors:
+def read_vector(data: bytes) -> Vectors:
     """Return a vector from pgvector's binary format: two int16, then big-endian float32."""
     return np.frombuffer(data, ">f4", offset=4).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Search in PostgreSQL: exact BM25 computed by the server, and the nearest vectors of a large index by HNSW.
+"""Search in PostgreSQL: exact BM25 from postings, and the nearest vectors of a large index by HNSW.
 
 HNSW finds candidates by half-precision vectors; their cosines are then computed from the full ones.
 """
@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ....core.ports import Ints, Vectors
 from ...nodes import RUN, Candidates, ScoreMoments, Search
-from .. import _words
-from .._best import moments_of
+from .._best import largest, moments_of, scores_of
+from .._postings import bm25
 from . import rows as _rows
 from .near import KINDS, nearest
+from .postings import Lengths, hits
 
 _SAMPLE: Final = 2_000
 """Leaves from which the spread of the cosines is estimated."""
@@ -26,15 +29,17 @@ class Sizes:
     """What BM25 and the reach of neighbours need of all leaves, or of all summaries.
 
     :param words, tokens: means of a node.
+    :param sample: embeddings of some of them, float32 [n, dimension].
     """
 
     count: int
     words: float
     tokens: float
+    sample: Vectors | None = None
 
 
 def sizes_of(cursor: Any, leaves: bool) -> Sizes:
-    """Count the leaves or the summaries."""
+    """Count the leaves or the summaries; without a sample."""
     cursor.execute(
         "SELECT count(*), coalesce(avg(words), 0)::float8, coalesce(avg(tokens), 0)::float8 "  # noqa: S608 - ours
         f"FROM nodes WHERE {KINDS[leaves]}"
@@ -42,103 +47,36 @@ def sizes_of(cursor: Any, leaves: bool) -> Sizes:
     return Sizes(*cursor.fetchone())
 
 
-# --- words -----------------------------------------------------------------------------------
-
-
-def lexical(cursor: Any, terms: Sequence[str], sizes: Sizes, leaves: bool) -> dict[int, float]:
-    """Return the BM25 score of every node with a term."""
-    query, values = _scored(terms, sizes, leaves)
-    cursor.execute(f"{query} SELECT id, score FROM scored", values)  # noqa: S608 - ours
-    return dict(cursor.fetchall())
-
-
-def _frequency(place: int) -> str:
-    """Return SQL for the weighted frequency of a term: of one word, cover density is the sum of its weights."""
-    return f"ts_rank_cd('{{0.5, 0.1, 0.1, 1}}', terms, %s::tsquery)::float8 AS f{place}"
-
-
-def _score(place: int) -> str:
-    return f"CASE WHEN f{place} > 0 THEN r{place} * f{place} * {_words.K1 + 1} / (f{place} + norm) ELSE 0 END"
-
-
-def _norm(sizes: Sizes) -> str:
-    return f"{_words.K1} * (1 - {_words.B} + {_words.B} * words / {sizes.words or 1.0!r}) AS norm"
-
-
-def _scored(terms: Sequence[str], sizes: Sizes, leaves: bool) -> tuple[str, list[str]]:
-    """Return SQL that begins a statement with the tables ``rare`` (r0, …) and ``scored`` (id, score), and its values.
-
-    It is the formula of SQLite's full text, so that all stores rank alike.
-    """
-    places = range(len(terms))
-    holding = [f"count(*) FILTER (WHERE f{place} > 0)" for place in places]
-    rarity = [
-        f"greatest(1e-6, ln(({sizes.count} - {held} + 0.5) / ({held} + 0.5))::float8) AS r{place}"
-        for place, held in enumerate(holding)
-    ]
-    query = (
-        f"WITH matched AS MATERIALIZED (SELECT id, {_norm(sizes)}, {', '.join(map(_frequency, places))} "  # noqa: S608 - ours
-        f"FROM nodes WHERE {KINDS[leaves]} AND terms @@ %s::tsquery), "
-        f"rare AS MATERIALIZED (SELECT {', '.join(rarity)} FROM matched), "
-        f"scored AS MATERIALIZED (SELECT id, {' + '.join(map(_score, places))} AS score FROM matched, rare)"
+def sampled(cursor: Any, leaves: bool, dimension: int) -> Vectors:
+    """Return the embeddings of nodes of a kind with evenly spread numbers."""
+    cursor.execute(
+        "WITH ends AS (SELECT min(id) AS first, max(id) AS last FROM nodes) "  # noqa: S608 - ours
+        f"SELECT vector_send(own) FROM nodes WHERE {KINDS[leaves]} AND own IS NOT NULL AND id IN (SELECT first + "
+        f"(last - first) * step / {_SAMPLE} FROM ends, generate_series(0, {_SAMPLE}) step)"
     )
-    return query, [*(_words.any_of([term]) for term in terms), _words.any_of(terms)]
+    rows = [_rows.read_vector(data) for (data,) in cursor.fetchall()]
+    return np.stack(rows) if rows else np.zeros((0, dimension), np.float32)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What a question asks the leaves, or the summaries.
 
+    :param sizes: with a sample, where candidates are wanted.
     :param terms: stemmed as these nodes are.
+    :param lengths: see :func:`prunus.index.store.postgres.postings.hits`.
     """
 
     leaves: bool
     sizes: Sizes
     terms: Sequence[str]
+    lengths: Lengths
 
 
-@dataclass(frozen=True, slots=True)
-class _Words:
-    """The best nodes by BM25.
-
-    :param rarity: of each term.
-    :param spread: of the scores of all nodes.
-    """
-
-    best: Sequence[int]
-    rarity: Sequence[float]
-    spread: tuple[float, float]
-
-
-def _by_words(cursor: Any, asked: Asked, count: int, documents: Sequence[int]) -> _Words:
-    if not asked.terms or not asked.sizes.count:
-        return _Words((), [0.0] * len(asked.terms), (0.0, 0.0))
-    query, values = _scored(asked.terms, asked.sizes, asked.leaves)
-    within = "WHERE EXISTS (SELECT 1 FROM nodes n WHERE n.id = scored.id AND n.document = ANY(%s))" if documents else ""
-    cursor.execute(
-        f"{query}, best AS (SELECT id FROM scored {within} ORDER BY score DESC, id LIMIT {int(count)}) "  # noqa: S608 - ours
-        "SELECT (SELECT array_agg(id) FROM best), (SELECT sum(score) FROM scored), "
-        "(SELECT sum(score * score) FROM scored), rare.* FROM rare",
-        [*values, *([list(documents)] if documents else [])],
-    )
-    best, total, squares, *rarity = cursor.fetchone()
-    return _Words(best or (), rarity, moments_of(total or 0.0, squares or 0.0, asked.sizes.count))
-
-
-# --- vectors ---------------------------------------------------------------------------------
-
-
-def _cosine_spread(cursor: Any, vector: str, leaves: bool) -> tuple[float, float]:
-    """Estimate mean and deviation of the cosines of all nodes of a kind, by nodes with evenly spread numbers."""
-    cursor.execute(
-        "WITH ends AS (SELECT min(id) AS first, max(id) AS last FROM nodes) "  # noqa: S608 - ours
-        "SELECT coalesce(avg(cosine), 0), coalesce(stddev_pop(cosine), 0) FROM (SELECT -(own <#> %s::vector) AS cosine "
-        f"FROM nodes WHERE {KINDS[leaves]} AND own IS NOT NULL AND id IN (SELECT first + (last - first) * step / "
-        f"{_SAMPLE} FROM ends, generate_series(0, {_SAMPLE}) step)) found",
-        (vector,),
-    )
-    mean, deviation = cursor.fetchone()
-    return float(mean), float(deviation)
+def matched(cursor: Any, asked: Asked) -> tuple[Ints, NDArray[np.float64]]:
+    """Return the nodes that hold a term, sorted, and their BM25 scores."""
+    found = hits(cursor, asked.terms, asked.leaves, asked.lengths)
+    return bm25(found, asked.sizes.count, asked.sizes.words)
 
 
 # --- candidates ------------------------------------------------------------------------------
@@ -153,42 +91,53 @@ def candidates(
 ) -> Candidates:
     """Return the best nodes by cosine and by BM25 with the leaves around them.
 
+    :param cursor: returns binary data, and sees one state of the index.
     :param asked: of the leaves, then of the summaries where they are wanted.
     :param documents: numbers of the documents to search; () is all.
     """
     vector = _rows.vector_text(search.vector)
     reach = search.reach_of(asked[0].sizes.tokens)
-    table: list[tuple[Any, ...]] = []
-    spreads = []
+    table: list[tuple[int, ...]] = []
+    cosines: list[float] = []
+    parts, spreads = [], []
     for part in asked:
-        words = _by_words(cursor, part, search.count, documents)
-        best = {*nearest(cursor, vector, dimension, part.leaves, search.count, documents), *words.best}
-        table += _described(cursor, sorted(best), vector, part, words.rarity, reach)
-        spreads.append(ScoreMoments(_cosine_spread(cursor, vector, part.leaves), words.spread))
-    whole = np.asarray([row[:6] for row in table], np.int64).reshape(len(table), 6).T
-    scores = np.asarray([row[6:] for row in table], np.float64).reshape(len(table), 2).T
-    spreads.append(ScoreMoments((0.0, 0.0), (0.0, 0.0)))
-    ids, layer, document, place, tokens, siblings = whole
-    cosine, bm25 = scores
-    return Candidates(ids, layer, document, place, tokens, cosine, bm25, siblings, reach, spreads[0], spreads[1])
+        ids, scores = matched(cursor, part)
+        allowed = np.arange(len(ids))
+        if documents:
+            allowed = np.flatnonzero(np.isin(ids, _nodes_of(cursor, documents)))
+        best = {*nearest(cursor, vector, dimension, part.leaves, search.count, documents)}
+        best.update(ids[largest(allowed, scores[allowed], search.count)].tolist())
+        rows = _described(cursor, sorted(best), vector, part.leaves, reach)
+        table += [row[:6] for row in rows]
+        cosines += [row[6] for row in rows]
+        parts.append(scores_of(np.asarray([row[0] for row in rows], np.int64), ids, scores))
+        moments = moments_of(float(scores.sum()), float(scores @ scores), part.sizes.count)
+        spreads.append(ScoreMoments(_cosine_spread(part.sizes.sample, search.vector), moments))
+    ids, layer, document, place, tokens, siblings = np.asarray(table, np.int64).reshape(len(table), 6).T
+    spreads.append(ScoreMoments((0.0, 0.0), (0.0, 0.0)))  # where no summaries are asked
+    return Candidates(
+        ids, layer, document, place, tokens, np.asarray(cosines), np.concatenate(parts), siblings, reach, *spreads[:2]
+    )
 
 
-def _described(
-    cursor: Any,
-    best: Sequence[int],
-    vector: str,
-    asked: Asked,
-    rarity: Sequence[float],
-    reach: int,
-) -> list[tuple[Any, ...]]:
-    """Return (id, layer, document, place, tokens, siblings, cosine, BM25) of nodes and of the leaves around them."""
-    places = range(len(asked.terms))
-    rarities = "".join(f", {float(value)!r}::float8 AS r{place}" for place, value in enumerate(rarity))
-    score = " + ".join(map(_score, places)) or "0::float8"
-    frequencies = "".join(f", {_frequency(place)}" for place in places)
-    around = "SELECT id, 0 AS siblings FROM unnest(%s::bigint[]) AS best (id)"
+def _cosine_spread(sample: Vectors | None, vector: Vectors) -> tuple[float, float]:
+    """Estimate mean and deviation of the cosines of all nodes by a sample."""
+    if sample is None or not len(sample):
+        return 0.0, 0.0
+    cosines = sample @ np.asarray(vector, np.float32)
+    return float(cosines.mean()), float(cosines.std())
+
+
+def _nodes_of(cursor: Any, documents: Sequence[int]) -> Ints:
+    cursor.execute("SELECT id FROM nodes WHERE document = ANY(%s)", (list(documents),))
+    return np.asarray([id for (id,) in cursor.fetchall()], np.int64)
+
+
+def _described(cursor: Any, best: Sequence[int], vector: str, leaves: bool, reach: int) -> list[tuple[Any, ...]]:
+    """Return (id, layer, document, place, tokens, siblings, cosine) of nodes and of the leaves around them."""
+    around = "SELECT id, 0::bigint AS siblings FROM unnest(%s::bigint[]) AS best (id)"
     order = "id"
-    if asked.leaves:
+    if leaves:
         order = "document, place"
         span = f"least({int(reach)}, greatest(1, size.siblings / {RUN}))"
         around = (
@@ -197,9 +146,8 @@ def _described(
             f"AND m.layer = 0 AND m.place BETWEEN b.place - {span} AND b.place + {span} WHERE b.id = ANY(%s)"
         )
     cursor.execute(
-        f"SELECT id, layer, coalesce(document, -1), place, tokens, siblings, cosine, {score} FROM ("  # noqa: S608 - ours
-        f"SELECT n.id, layer, document, place, tokens, siblings, -(own <#> %s::vector) AS cosine, {_norm(asked.sizes)}"
-        f"{rarities}{frequencies} FROM ({around}) around JOIN nodes n ON n.id = around.id) described ORDER BY {order}",
-        [vector, *(_words.any_of([term]) for term in asked.terms), list(best)],
+        "SELECT n.id, layer, coalesce(document, -1), place, tokens, siblings, -(own <#> %s::vector) "  # noqa: S608 - ours
+        f"FROM ({around}) around JOIN nodes n ON n.id = around.id ORDER BY {order}",
+        [vector, list(best)],
     )
     return list(cursor.fetchall())
