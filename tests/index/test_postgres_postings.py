@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -62,6 +63,28 @@ def same(store: Any, beside: Any) -> None:
         assert scores(store, kind) == pytest.approx(scores(beside, kind), rel=1e-6), kind
 
 
+def whole(store: Any) -> None:
+    """Check the candidates of a question against all nodes."""
+    found = store.candidates(Search(QUERY, vector(1), 8, 100, 2))
+    if found is None:
+        return
+    view = store.view()
+    order = {id: place for place, id in enumerate(view.ids.tolist())}
+    places = [order[id] for id in found.ids.tolist()]
+    assert places == sorted(places)
+    size = np.bincount(view.document[: view.leaves])
+    assert found.siblings.tolist() == size[view.document[places]].tolist()
+    scores = store.lexical(QUERY)
+    assert found.bm25 == pytest.approx([scores.get(id, 0.0) for id in found.ids.tolist()])
+    assert found.leaves.bm25[0] == pytest.approx(sum(scores.values()) / view.leaves)
+    best = [order[id] for id in sorted(scores, key=lambda id: -scores[id])[:4]]
+    for place in best:
+        near = [
+            at for at in (place - 1, place + 1) if 0 <= at < view.leaves and view.document[at] == view.document[place]
+        ]
+        assert {*near} <= {*places}
+
+
 def tree(draw: random.Random, store: Any) -> None:
     """Give a store a layer of parents, some of them without a summary."""
     leaves = store.view().ids[: store.view().leaves].tolist()
@@ -114,6 +137,7 @@ def test_scores_are_those_of_the_file_store_at_any_moment(store: Any, tmp_path: 
         known = [document.id for document in beside.documents()]
         most = max(most, len(parts(store)))
         same(store, beside)
+        whole(store)
     assert most >= 2, "otherwise nothing was tried"
 
 
@@ -124,7 +148,7 @@ def test_few_parts_cover_all_nodes_and_forget_those_that_are_gone(store: Any) ->
         store.prepare()
     found = parts(store)
     nodes = store.view().ids.tolist()
-    assert all(one.after <= two.first for one, two in zip(found, found[1:], strict=False))
+    assert all(one.after <= two.first for one, two in itertools.pairwise(found))
     assert sum(part.after > node >= part.first for part in found for node in nodes) > len(nodes) - 10
     assert len(found) <= len(nodes) // 32 + 3 and all(part.after - part.first <= 32 for part in found)
     store.delete_many([f"d{number}" for number in range(20)])

@@ -73,7 +73,7 @@ class Engine:
         self._pool = Pool(dsn, wait, schema)
         self._view: View | None = None
         self._sizes: dict[tuple[int, bool], _search.Sizes] = {}
-        self._lengths: _postings.Lengths = {}
+        self._columns = _postings.Columns()
         try:
             self.embedder, self.dimension = self._open(embedder, dimension, create)
         except BaseException:
@@ -243,7 +243,8 @@ class Engine:
         """
         leaves = layer == "leaves"
         with self._reading(binary=True) as cursor:
-            ids, scores = _search.matched(cursor, self._asked(cursor, query, leaves))
+            state = self._state(cursor)
+            ids, scores = _search.matched(cursor, state, self._asked(cursor, state, query, leaves))
             return dict(zip(ids.tolist(), scores.tolist(), strict=True))
 
     def candidates(self, search: Search) -> Candidates | None:
@@ -255,7 +256,8 @@ class Engine:
         :raises BadInput: a document is not in the index.
         """
         with self._reading(binary=True) as cursor:
-            sizes = self._sizes_of(cursor, leaves=True)
+            state = self._state(cursor)
+            sizes = self._sizes_of(cursor, state, leaves=True)
             if sizes.count < _near.LARGE:
                 return None
             known = _rows.documents_by_id(cursor, search.documents) if search.documents else {}
@@ -263,10 +265,10 @@ class Engine:
                 if id not in known:
                     raise BadInput(f"{self.place}: there is no document {id!r}", subject=id)
             asked = [
-                self._asked(cursor, search.query, leaves, sample=True)
+                self._asked(cursor, state, search.query, leaves, sample=True)
                 for leaves in ([True, False] if search.summaries else [True])
             ]
-            return _search.candidates(cursor, search, self.dimension, asked, sorted(known.values()))
+            return _search.candidates(cursor, state, search, asked, sorted(known.values()))
 
     def _terms(self, cursor: Any, query: str, leaves: bool) -> list[str]:
         """Return the terms of a question, stemmed as the leaves or the summaries are."""
@@ -276,14 +278,20 @@ class Engine:
             languages = [language for (language,) in found]
         return _words.terms_of(query, languages)
 
-    def _asked(self, cursor: Any, query: str, leaves: bool, sample: bool = False) -> _search.Asked:
-        sizes, terms = self._sizes_of(cursor, leaves, sample), self._terms(cursor, query, leaves)
-        return _search.Asked(leaves, sizes, terms, self._lengths)
+    def _state(self, cursor: Any) -> _postings.State:
+        state = _postings.state_of(cursor, self._columns)
+        self._columns = state.columns
+        return state
 
-    def _sizes_of(self, cursor: Any, leaves: bool, sample: bool = False) -> _search.Sizes:
+    def _asked(
+        self, cursor: Any, state: _postings.State, query: str, leaves: bool, sample: bool = False
+    ) -> _search.Asked:
+        return _search.Asked(leaves, self._sizes_of(cursor, state, leaves, sample), self._terms(cursor, query, leaves))
+
+    def _sizes_of(self, cursor: Any, state: _postings.State, leaves: bool, sample: bool = False) -> _search.Sizes:
         """Return the sizes of a kind of nodes; they are kept for a few states."""
         (version,) = cursor.execute("SELECT version FROM about").fetchone()
-        known = self._sizes.get((version, leaves)) or _search.sizes_of(cursor, leaves)
+        known = self._sizes.get((version, leaves)) or _search.sizes_of(cursor, state, leaves)
         if sample and known.sample is None:
             known = replace(known, sample=_search.sampled(cursor, leaves, self.dimension))
         self._sizes = {**dict(list(self._sizes.items())[-3:]), (version, leaves): known}

@@ -1,18 +1,20 @@
 """The postings of words in PostgreSQL, made when documents are in, so that a question reads no texts for BM25.
 
-:func:`prepare` makes them for a large index, over ranges of the nodes' numbers. The newest nodes have none: their words
-are looked up in the table ``nodes``. Triggers note the nodes that are deleted or written again; those that are noted
-do not count in the postings, and those that are still there are looked up, too. So the scores are exact at any moment.
+:func:`prepare` makes them for a large index, over ranges of the nodes' numbers, with some columns of the nodes that
+clients keep in memory. The newest nodes have none: they are looked up in the table ``nodes``. Triggers note the nodes
+that are deleted or written again; those that are noted do not count in the postings, and those that are still there are
+looked up, too. So the scores are exact at any moment.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ....core.ports import Ints
 from .. import _postings, _words
@@ -24,7 +26,8 @@ _TABLES: Final = ("posting_parts", "postings", "posting_stale")
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS posting_parts (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, made timestamptz NOT NULL DEFAULT clock_timestamp(),
-    first bigint NOT NULL, after bigint NOT NULL, nodes int NOT NULL, words bytea NOT NULL);
+    first bigint NOT NULL, after bigint NOT NULL, nodes int NOT NULL, words bytea NOT NULL, tokens bytea NOT NULL,
+    documents bytea NOT NULL);
 CREATE TABLE IF NOT EXISTS postings (
     part bigint NOT NULL, leaves boolean NOT NULL, term text NOT NULL, nodes bytea NOT NULL,
     PRIMARY KEY (part, leaves, term));
@@ -40,6 +43,9 @@ CREATE OR REPLACE TRIGGER nodes_changed AFTER UPDATE ON nodes REFERENCING OLD TA
 """
 """Postings do not shrink when they are compressed. A stale node may be noted several times: a note that another process
 makes meanwhile must not be lost with the notes that :func:`prepare` deletes."""
+SUMMARY, NONE = -1, -2
+_KINDS: Final = (">i4", ">i4", ">i8")
+"""Numbers of the columns of a part."""
 _MEMORY_MB: Final = 256
 """Memory that the server may use to collect the postings of a part."""
 
@@ -55,8 +61,59 @@ class Part:
     nodes: int
 
 
-Lengths = dict[Part, Ints]
-"""The number of words of each node of a part, by its number less ``first``."""
+def _no_ids() -> Ints:
+    return np.zeros(0, np.int64)
+
+
+def _nothing() -> NDArray[np.int32]:
+    return np.zeros(0, np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Columns of the numbers of some parts, part after part; a number without a node has 0 words and 0 tokens.
+
+    :param starts: places of the first numbers of the parts.
+    :param documents: numbers of the documents of leaves, ``SUMMARY`` for a summary, ``NONE`` for no such node.
+    :param siblings: number of leaves of the document of each leaf. The leaves of a document follow one another.
+    """
+
+    parts: tuple[Part, ...] = ()
+    starts: Ints = field(default_factory=_no_ids)
+    words: NDArray[np.int32] = field(default_factory=_nothing)
+    tokens: NDArray[np.int32] = field(default_factory=_nothing)
+    documents: Ints = field(default_factory=_no_ids)
+    siblings: NDArray[np.int32] = field(default_factory=_nothing)
+
+    def places(self, ids: Ints) -> Ints:
+        """Return the places of nodes that parts have."""
+        part = np.searchsorted([each.first for each in self.parts], ids, side="right") - 1
+        return np.asarray(ids - np.asarray([each.first for each in self.parts])[part] + self.starts[part], np.int64)
+
+    def have(self, ids: Ints) -> NDArray[np.bool_]:
+        """Tell of each number whether a part has it."""
+        part = np.searchsorted([each.first for each in self.parts], ids, side="right") - 1
+        return (part >= 0) & (ids < np.asarray([each.after for each in self.parts])[part])
+
+    def ids(self, places: Ints) -> Ints:
+        """Return the numbers at some places."""
+        part = np.searchsorted(self.starts, places, side="right") - 1
+        return np.asarray(places - self.starts[part] + np.asarray([each.first for each in self.parts])[part], np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What one state of the index has postings of.
+
+    :param after: the number from which on nodes have none.
+    :param stale: nodes whose postings and columns do not count, sorted.
+    :param again: whether some of them are still there.
+    """
+
+    columns: Columns
+    after: int = 0
+    stale: Ints = field(default_factory=_no_ids)
+    again: bool = False
 
 
 def parts(cursor: Any) -> list[Part]:
@@ -149,8 +206,11 @@ def _replace(cursor: Any, old: Sequence[Part], ranges: Sequence[tuple[int, int]]
     for first, after in ranges:
         cursor.execute("DELETE FROM posting_stale WHERE id >= %s AND id < %s", (first, after))
         cursor.execute(
-            "INSERT INTO posting_parts (first, after, nodes, words) SELECT %s, %s, count(id), "
-            "string_agg(int4send(coalesce(words, 0)), '' ORDER BY at) FROM generate_series(%s::bigint, %s::bigint - 1) "
+            "INSERT INTO posting_parts (first, after, nodes, words, tokens, documents) SELECT %s, %s, count(id), "  # noqa: S608 - ours
+            "string_agg(int4send(coalesce(words, 0)), '' ORDER BY at), "
+            "string_agg(int4send(coalesce(tokens, 0)), '' ORDER BY at), "
+            f"string_agg(int8send(CASE WHEN {KINDS[True]} THEN document WHEN {KINDS[False]} THEN {SUMMARY} "
+            f"ELSE {NONE} END), '' ORDER BY at) FROM generate_series(%s::bigint, %s::bigint - 1) "
             "AS wanted (at) LEFT JOIN nodes ON id = at HAVING count(id) > 0 RETURNING number",
             (first, after, first, after),
         )
@@ -170,74 +230,99 @@ def _replace(cursor: Any, old: Sequence[Part], ranges: Sequence[tuple[int, int]]
 # --- asking them -----------------------------------------------------------------------------
 
 
-def hits(cursor: Any, terms: Sequence[str], leaves: bool, lengths: Lengths) -> list[Hits]:
-    """Return the leaves or the summaries that hold each of the terms.
+def state_of(cursor: Any, kept: Columns) -> State:
+    """Return what the present state has postings of.
 
     :param cursor: returns binary data, and sees one state of the index.
-    :param lengths: keeps those of the parts from one question to the next; threads may share it.
+    :param kept: columns of an earlier state, of which those of the same parts are not read again.
     """
+    known = tuple(parts(cursor))
+    if not known:
+        return State(Columns())
+    columns = kept if kept.parts == known else _read(cursor, known, kept)
+    after = known[-1].after
+    cursor.execute("SELECT id, gone FROM posting_stale WHERE id < %s", (after,))
+    rows = cursor.fetchall()
+    stale = np.unique(np.asarray([id for id, _ in rows], np.int64))
+    return State(columns, after, stale[columns.have(stale)], not all(gone for _, gone in rows))
+
+
+def _read(cursor: Any, known: tuple[Part, ...], kept: Columns) -> Columns:
+    found: dict[Part, tuple[NDArray[Any], ...]] = {}
+    for part, start in zip(kept.parts, kept.starts.tolist(), strict=True):
+        rows = slice(start, start + part.after - part.first)
+        found[part] = (kept.words[rows], kept.tokens[rows], kept.documents[rows])
+    new = {part.number: part for part in known if part not in found}
+    cursor.execute("SELECT number, words, tokens, documents FROM posting_parts WHERE number = ANY(%s)", (list(new),))
+    for number, *columns in cursor.fetchall():
+        found[new[number]] = tuple(
+            np.frombuffer(data, kind).astype(kind.replace(">", "=")) for data, kind in zip(columns, _KINDS, strict=True)
+        )
+    words, tokens, documents = (np.concatenate(each) for each in zip(*(found[part] for part in known), strict=True))
+    ends = np.cumsum([part.after - part.first for part in known])
+    starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
+    edges = np.flatnonzero(np.diff(documents, prepend=NONE - 1, append=NONE - 1))
+    siblings = np.repeat(np.diff(edges), np.diff(edges)).astype(np.int32)
+    return Columns(known, starts, words, tokens, documents, siblings)
+
+
+def sums(cursor: Any, state: State, leaves: bool) -> tuple[int, int, int]:
+    """Return the number of all leaves or of all summaries, of their words and of their tokens."""
+    columns = state.columns
+    of_kind = columns.documents >= 0 if leaves else columns.documents == SUMMARY
+    if len(state.stale):
+        of_kind[columns.places(state.stale)] = False
+    counted = "SELECT count(*) AS count, sum(words) AS words, sum(tokens) AS tokens FROM nodes WHERE"
+    chosen, values = _without(state, leaves)
+    cursor.execute(" UNION ALL ".join(f"{counted} {each}" for each in chosen), values)
+    total = [int(of_kind.sum()), int(columns.words[of_kind].sum()), int(columns.tokens[of_kind].sum())]
+    for row in cursor.fetchall():
+        total = [known + int(more or 0) for known, more in zip(total, row, strict=True)]
+    return total[0], total[1], total[2]
+
+
+def hits(cursor: Any, state: State, terms: Sequence[str], leaves: bool) -> list[Hits]:
+    """Return the leaves or the summaries that hold each of the terms; the cursor returns binary data."""
     if not terms:
         return []
-    known = parts(cursor)
-    after = known[-1].after if known else 0
-    stale, again = _stale(cursor, known)
+    columns, stale = state.columns, state.stale
     found: list[list[Hits]] = [[] for _ in terms]
-    if known:
-        of = _lengths(cursor, lengths, known)
-        place = {term: at for at, term in enumerate(terms)}
-        by_number = {part.number: part for part in known}
+    if columns.parts:
+        starts = {part.number: (part, start) for part, start in zip(columns.parts, columns.starts, strict=True)}
+        at = {term: place for place, term in enumerate(terms)}
         cursor.execute(
             "SELECT part, term, nodes FROM postings WHERE part = ANY(%s) AND leaves = %s AND term = ANY(%s)",
-            (list(by_number), leaves, list(terms)),
+            (list(starts), leaves, list(terms)),
         )
         for number, term, data in cursor.fetchall():
-            part = by_number[number]
+            part, start = starts[number]
             places, frequency = unpacked(data)
-            if len(stale) and len(mask := stale[(stale >= part.first) & (stale < part.after)]):
-                kept = np.isin(places + part.first, mask, invert=True)
+            if len(gone := stale[(stale >= part.first) & (stale < part.after)]):
+                kept = np.isin(places + part.first, gone, invert=True)
                 places, frequency = places[kept], frequency[kept]
-            found[place[term]].append(Hits(places + part.first, frequency, of[part][places]))
-    for at, looked_up in enumerate(_looked_up(cursor, terms, leaves, (after, again))):
-        found[at].append(looked_up)
+            found[at[term]].append(Hits(places + part.first, frequency, columns.words[start + places].astype(np.int64)))
+    for place, looked_up in enumerate(_looked_up(cursor, state, terms, leaves)):
+        found[place].append(looked_up)
     return [_joined(each) for each in found]
 
 
-def _stale(cursor: Any, known: Sequence[Part]) -> tuple[Ints, bool]:
-    """Return the nodes whose postings do not count, and whether some of them are still there."""
-    if not known:
-        return np.zeros(0, np.int64), False
-    cursor.execute("SELECT id, gone FROM posting_stale WHERE id < %s", (known[-1].after,))
-    rows = cursor.fetchall()
-    return np.unique(np.asarray([id for id, _ in rows], np.int64)), not all(gone for _, gone in rows)
+def _without(state: State, leaves: bool) -> tuple[list[str], list[int]]:
+    """Return conditions, each with one value, for the nodes whose postings and columns do not count."""
+    conditions = [f"{KINDS[leaves]} AND id >= %s"]
+    if state.again:
+        conditions.append(f"{KINDS[leaves]} AND id IN (SELECT id FROM posting_stale WHERE id < %s AND NOT gone)")  # noqa: S608 - ours
+    return conditions, [state.after] * len(conditions)
 
 
-def _lengths(cursor: Any, kept: Lengths, known: Sequence[Part]) -> Lengths:
-    """Return the lengths of the parts; those that are not kept yet are read and kept, and those of other parts go."""
-    found = {part: lengths for part in known if (lengths := kept.get(part)) is not None}
-    new = {part.number: part for part in known if part not in found}
-    if new:
-        cursor.execute("SELECT number, words FROM posting_parts WHERE number = ANY(%s)", (list(new),))
-        found.update((new[number], np.frombuffer(words, ">i4").astype(np.int64)) for number, words in cursor.fetchall())
-        kept.update(found)
-        for part in [*kept]:
-            if part not in found:
-                kept.pop(part, None)
-    return found
-
-
-def _looked_up(cursor: Any, terms: Sequence[str], leaves: bool, without: tuple[int, bool]) -> Iterator[Hits]:
-    """Yield the hits of each term among the nodes without postings: from a number on, and those written again."""
-    after, again = without
+def _looked_up(cursor: Any, state: State, terms: Sequence[str], leaves: bool) -> Iterator[Hits]:
+    """Yield the hits of each term among the nodes whose postings do not count."""
     # of one word, cover density is the sum of its weights
     frequencies = ", ".join("ts_rank_cd('{0.5, 0.1, 0.1, 1}', terms, %s::tsquery)::float8" for _ in terms)
-    chosen = f"SELECT id, words, {frequencies} FROM nodes WHERE {KINDS[leaves]} AND terms @@ %s::tsquery"  # noqa: S608 - ours
-    values: list[Any] = [*(_words.any_of([term]) for term in terms), _words.any_of(terms)]
-    query = f"{chosen} AND id >= %s"
-    values_of_all = [*values, after]
-    if again:
-        query += f" UNION ALL {chosen} AND id IN (SELECT id FROM posting_stale WHERE id < %s AND NOT gone)"  # noqa: S608 - ours
-        values_of_all += [*values, after]
-    cursor.execute(query, values_of_all)
+    queries, values = [], []
+    for condition, value in zip(*_without(state, leaves), strict=True):
+        queries.append(f"SELECT id, words, {frequencies} FROM nodes WHERE terms @@ %s::tsquery AND {condition}")  # noqa: S608 - ours
+        values += [*(_words.any_of([term]) for term in terms), _words.any_of(terms), value]
+    cursor.execute(" UNION ALL ".join(queries), values)
     table: Any = np.asarray(cursor.fetchall(), np.float64).reshape(-1, 2 + len(terms)).T
     ids, words = table[:2].astype(np.int64)
     for frequency in table[2:]:

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from ....core.ports import Ints, Vectors
 from ...nodes import RUN, Candidates, ScoreMoments, Search
-from .._best import largest, moments_of, scores_of
+from .._best import around, largest, moments_of, scores_of
 from .._postings import bm25
 from . import rows as _rows
 from .near import KINDS, nearest
-from .postings import Lengths, hits
+from .postings import State, hits, sums
 
 _SAMPLE: Final = 2_000
 """Leaves from which the spread of the cosines is estimated."""
@@ -38,13 +38,10 @@ class Sizes:
     sample: Vectors | None = None
 
 
-def sizes_of(cursor: Any, leaves: bool) -> Sizes:
-    """Count the leaves or the summaries; without a sample."""
-    cursor.execute(
-        "SELECT count(*), coalesce(avg(words), 0)::float8, coalesce(avg(tokens), 0)::float8 "  # noqa: S608 - ours
-        f"FROM nodes WHERE {KINDS[leaves]}"
-    )
-    return Sizes(*cursor.fetchone())
+def sizes_of(cursor: Any, state: State, leaves: bool) -> Sizes:
+    """Return the sizes of the leaves or of the summaries, without a sample."""
+    count, words, tokens = sums(cursor, state, leaves)
+    return Sizes(count, words / max(1, count), tokens / max(1, count))
 
 
 def sampled(cursor: Any, leaves: bool, dimension: int) -> Vectors:
@@ -64,18 +61,16 @@ class Asked:
 
     :param sizes: with a sample, where candidates are wanted.
     :param terms: stemmed as these nodes are.
-    :param lengths: see :func:`prunus.index.store.postgres.postings.hits`.
     """
 
     leaves: bool
     sizes: Sizes
     terms: Sequence[str]
-    lengths: Lengths
 
 
-def matched(cursor: Any, asked: Asked) -> tuple[Ints, NDArray[np.float64]]:
+def matched(cursor: Any, state: State, asked: Asked) -> tuple[Ints, NDArray[np.float64]]:
     """Return the nodes that hold a term, sorted, and their BM25 scores."""
-    found = hits(cursor, asked.terms, asked.leaves, asked.lengths)
+    found = hits(cursor, state, asked.terms, asked.leaves)
     return bm25(found, asked.sizes.count, asked.sizes.words)
 
 
@@ -84,8 +79,8 @@ def matched(cursor: Any, asked: Asked) -> tuple[Ints, NDArray[np.float64]]:
 
 def candidates(
     cursor: Any,
+    state: State,
     search: Search,
-    dimension: int,
     asked: Sequence[Asked],
     documents: Sequence[int],
 ) -> Candidates:
@@ -101,19 +96,23 @@ def candidates(
     cosines: list[float] = []
     parts, spreads = [], []
     for part in asked:
-        ids, scores = matched(cursor, part)
+        ids, scores = matched(cursor, state, part)
         allowed = np.arange(len(ids))
         if documents:
             allowed = np.flatnonzero(np.isin(ids, _nodes_of(cursor, documents)))
-        best = {*nearest(cursor, vector, dimension, part.leaves, search.count, documents)}
+        best = {*nearest(cursor, vector, len(search.vector), part.leaves, search.count, documents)}
         best.update(ids[largest(allowed, scores[allowed], search.count)].tolist())
-        rows = _described(cursor, sorted(best), vector, part.leaves, reach)
+        wanted = np.asarray(sorted(best), np.int64)
+        siblings = np.zeros(len(wanted), np.int64)
+        if part.leaves:
+            wanted, siblings = _around(cursor, state, wanted, reach)
+        rows = _described(cursor, wanted, siblings, vector)
         table += [row[:6] for row in rows]
         cosines += [row[6] for row in rows]
         parts.append(scores_of(np.asarray([row[0] for row in rows], np.int64), ids, scores))
         moments = moments_of(float(scores.sum()), float(scores @ scores), part.sizes.count)
         spreads.append(ScoreMoments(_cosine_spread(part.sizes.sample, search.vector), moments))
-    ids, layer, document, place, tokens, siblings = np.asarray(table, np.int64).reshape(len(table), 6).T
+    ids, layer, document, place, siblings, tokens = np.asarray(table, np.int64).reshape(len(table), 6).T
     spreads.append(ScoreMoments((0.0, 0.0), (0.0, 0.0)))  # where no summaries are asked
     return Candidates(
         ids, layer, document, place, tokens, np.asarray(cosines), np.concatenate(parts), siblings, reach, *spreads[:2]
@@ -133,21 +132,35 @@ def _nodes_of(cursor: Any, documents: Sequence[int]) -> Ints:
     return np.asarray([id for (id,) in cursor.fetchall()], np.int64)
 
 
-def _described(cursor: Any, best: Sequence[int], vector: str, leaves: bool, reach: int) -> list[tuple[Any, ...]]:
-    """Return (id, layer, document, place, tokens, siblings, cosine) of nodes and of the leaves around them."""
-    around = "SELECT id, 0::bigint AS siblings FROM unnest(%s::bigint[]) AS best (id)"
-    order = "id"
-    if leaves:
-        order = "document, place"
+def _around(cursor: Any, state: State, best: Ints, reach: int) -> tuple[Ints, Ints]:
+    """Return some leaves and the leaves around them whose scores count, with the number of leaves of each document."""
+    columns = state.columns
+    new = best >= state.after
+    ids: Ints = np.zeros(0, np.int64)
+    siblings: Ints = np.zeros(0, np.int64)
+    if not new.all():
+        places = columns.places(best[~new])
+        places = around(places, columns.siblings[places].astype(np.int64), columns.documents, reach)
+        ids, siblings = columns.ids(places), columns.siblings[places].astype(np.int64)
+    if new.any():
         span = f"least({int(reach)}, greatest(1, size.siblings / {RUN}))"
-        around = (
+        cursor.execute(
             "SELECT DISTINCT m.id, size.siblings FROM nodes b CROSS JOIN LATERAL (SELECT count(*) AS siblings "  # noqa: S608 - ours
             "FROM nodes WHERE document = b.document AND layer = 0) size JOIN nodes m ON m.document = b.document "
-            f"AND m.layer = 0 AND m.place BETWEEN b.place - {span} AND b.place + {span} WHERE b.id = ANY(%s)"
+            f"AND m.layer = 0 AND m.place BETWEEN b.place - {span} AND b.place + {span} WHERE b.id = ANY(%s)",
+            (best[new].tolist(),),
         )
+        more: Any = np.asarray(cursor.fetchall(), np.int64).reshape(-1, 2).T
+        ids, siblings = np.concatenate([ids, more[0]]), np.concatenate([siblings, more[1]])
+    return ids, siblings
+
+
+def _described(cursor: Any, ids: Ints, siblings: Ints, vector: str) -> list[tuple[Any, ...]]:
+    """Return (id, layer, document, place, siblings, tokens, cosine) of nodes in the order of the whole view."""
     cursor.execute(
-        "SELECT n.id, layer, coalesce(document, -1), place, tokens, siblings, -(own <#> %s::vector) "  # noqa: S608 - ours
-        f"FROM ({around}) around JOIN nodes n ON n.id = around.id ORDER BY {order}",
-        [vector, list(best)],
+        "SELECT id, layer, coalesce(document, -1), place, siblings, tokens, -(own <#> %s::vector) "
+        "FROM unnest(%s::bigint[], %s::bigint[]) AS wanted (id, siblings) JOIN nodes USING (id) "
+        "ORDER BY layer > 0, CASE layer WHEN 0 THEN document END, CASE layer WHEN 0 THEN place ELSE id END",
+        (vector, ids.tolist(), siblings.tolist()),
     )
     return list(cursor.fetchall())
