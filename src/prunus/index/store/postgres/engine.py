@@ -409,7 +409,7 @@ class Engine:
             if cursor.execute("SELECT to_regclass(%s)", (f"{self._schema}.about",)).fetchone()[0]:
                 return
             for statement in f"{_rows.SCHEMA.strip()}\n{_rows.SEALS.strip()}".split(";\n"):
-                cursor.execute(statement.replace("{dimension}", str(int(dimension))))
+                cursor.execute(statement.format(dimension=int(dimension), storage=_rows.storage(dimension)))
             cursor.execute("INSERT INTO about VALUES (%s, %s, %s, 0)", (_rows.LAYOUT, embedder, dimension))
 
     def _administer(self, cursor: Any, statement: str, what: str) -> None:

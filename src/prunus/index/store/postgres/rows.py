@@ -36,6 +36,7 @@ CREATE TABLE nodes (
     place int NOT NULL, first int NOT NULL, last int NOT NULL, text text NOT NULL, tokens int NOT NULL,
     above text NOT NULL, own vector({dimension}), routing vector({dimension}), terms tsvector NOT NULL,
     words int NOT NULL);
+ALTER TABLE nodes ALTER COLUMN own SET STORAGE {storage};
 CREATE INDEX nodes_by_document ON nodes (document, layer, place);
 CREATE INDEX nodes_by_term ON nodes USING gin (terms);
 CREATE TABLE edges (
@@ -43,6 +44,9 @@ CREATE TABLE edges (
     PRIMARY KEY (parent, child));
 CREATE INDEX edges_by_child ON edges (child);
 """
+
+_INSIDE: Final = 1_536
+"""Most bytes of an embedding that is kept in its row."""
 
 _NODE: Final = (
     "INSERT INTO nodes (id, layer, document, place, first, last, text, tokens, above, own, routing, terms, words, "
@@ -55,6 +59,15 @@ _COPY: Final = (
 )
 _TYPES: Final = "int8 int4 int8 int4 int4 int4 text int4 text bytea bytea int4 int8".split()
 """Types of its columns; vectors and tsvectors are given as their bytes."""
+
+
+def storage(dimension: int) -> str:
+    """Return where the table keeps embeddings: in the row where they are short, as a question reads thousands of them.
+
+    A row is kept below two kilobytes, and the texts move out first. Longer embeddings in rows would leave most of a
+    page empty.
+    """
+    return "main" if 4 * dimension <= _INSIDE else "external"
 
 
 def vector_text(vector: Vectors) -> str:

@@ -92,9 +92,8 @@ def candidates(
     """
     vector = _rows.vector_text(search.vector)
     reach = search.reach_of(asked[0].sizes.tokens)
-    table: list[tuple[int, ...]] = []
-    cosines: list[float] = []
-    parts, spreads = [], []
+    columns: list[list[NDArray[Any]]] = []
+    spreads = []
     for part in asked:
         ids, scores = matched(cursor, state, part)
         allowed = np.arange(len(ids))
@@ -106,17 +105,14 @@ def candidates(
         siblings = np.zeros(len(wanted), np.int64)
         if part.leaves:
             wanted, siblings = _around(cursor, state, wanted, reach)
-        rows = _described(cursor, wanted, siblings, vector)
-        table += [row[:6] for row in rows]
-        cosines += [row[6] for row in rows]
-        parts.append(scores_of(np.asarray([row[0] for row in rows], np.int64), ids, scores))
+        *known, cosine = _described(cursor, wanted, vector)
+        columns.append([*known, cosine, scores_of(known[0], ids, scores), siblings[np.searchsorted(wanted, known[0])]])
         moments = moments_of(float(scores.sum()), float(scores @ scores), part.sizes.count)
         spreads.append(ScoreMoments(_cosine_spread(part.sizes.sample, search.vector), moments))
-    ids, layer, document, place, siblings, tokens = np.asarray(table, np.int64).reshape(len(table), 6).T
     spreads.append(ScoreMoments((0.0, 0.0), (0.0, 0.0)))  # where no summaries are asked
-    return Candidates(
-        ids, layer, document, place, tokens, np.asarray(cosines), np.concatenate(parts), siblings, reach, *spreads[:2]
-    )
+    make: Any = Candidates  # the columns are in the order of its fields
+    result: Candidates = make(*map(np.concatenate, zip(*columns, strict=True)), reach, *spreads[:2])
+    return result
 
 
 def _cosine_spread(sample: Vectors | None, vector: Vectors) -> tuple[float, float]:
@@ -133,7 +129,7 @@ def _nodes_of(cursor: Any, documents: Sequence[int]) -> Ints:
 
 
 def _around(cursor: Any, state: State, best: Ints, reach: int) -> tuple[Ints, Ints]:
-    """Return some leaves and the leaves around them whose scores count, with the number of leaves of each document."""
+    """Return some leaves and those around them whose scores count, sorted, and the number of leaves of each document."""
     columns = state.columns
     new = best >= state.after
     ids: Ints = np.zeros(0, np.int64)
@@ -152,15 +148,17 @@ def _around(cursor: Any, state: State, best: Ints, reach: int) -> tuple[Ints, In
         )
         more: Any = np.asarray(cursor.fetchall(), np.int64).reshape(-1, 2).T
         ids, siblings = np.concatenate([ids, more[0]]), np.concatenate([siblings, more[1]])
-    return ids, siblings
+    order = np.argsort(ids)
+    return ids[order], siblings[order]
 
 
-def _described(cursor: Any, ids: Ints, siblings: Ints, vector: str) -> list[tuple[Any, ...]]:
-    """Return (id, layer, document, place, siblings, tokens, cosine) of nodes in the order of the whole view."""
+def _described(cursor: Any, ids: Ints, vector: str) -> list[NDArray[Any]]:
+    """Return the columns id, layer, document, place, tokens and cosine of nodes, in the order of the whole view."""
     cursor.execute(
-        "SELECT id, layer, coalesce(document, -1), place, siblings, tokens, -(own <#> %s::vector) "
-        "FROM unnest(%s::bigint[], %s::bigint[]) AS wanted (id, siblings) JOIN nodes USING (id) "
+        "SELECT id, layer, coalesce(document, -1), place, tokens, -(own <#> %s::vector) FROM nodes WHERE id = ANY(%s) "
         "ORDER BY layer > 0, CASE layer WHEN 0 THEN document END, CASE layer WHEN 0 THEN place ELSE id END",
-        (vector, ids.tolist(), siblings.tolist()),
+        (vector, ids.tolist()),
     )
-    return list(cursor.fetchall())
+    rows = cursor.fetchall()
+    whole = np.asarray([row[:5] for row in rows], np.int64).reshape(-1, 5).T
+    return [*whole, np.asarray([row[5] for row in rows], np.float64)]
