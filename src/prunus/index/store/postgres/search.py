@@ -129,7 +129,7 @@ def _nodes_of(cursor: Any, documents: Sequence[int]) -> Ints:
 
 
 def _around(cursor: Any, state: State, best: Ints, reach: int) -> tuple[Ints, Ints]:
-    """Return some leaves and those around them whose scores count, sorted, and the number of leaves of each document."""
+    """Return some leaves and those around them whose scores count, and the number of leaves of each document."""
     columns = state.columns
     new = best >= state.after
     ids: Ints = np.zeros(0, np.int64)
