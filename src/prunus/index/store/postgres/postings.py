@@ -24,26 +24,27 @@ from .pool import alone
 
 _TABLES: Final = ("posting_parts", "postings", "posting_stale")
 _SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS posting_parts (
+CREATE TABLE posting_parts (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, made timestamptz NOT NULL DEFAULT clock_timestamp(),
     first bigint NOT NULL, after bigint NOT NULL, nodes int NOT NULL, words bytea NOT NULL, tokens bytea NOT NULL,
     documents bytea NOT NULL);
-CREATE TABLE IF NOT EXISTS postings (
+CREATE TABLE postings (
     part bigint NOT NULL, leaves boolean NOT NULL, term text NOT NULL, nodes bytea NOT NULL,
     PRIMARY KEY (part, leaves, term));
 ALTER TABLE postings ALTER COLUMN nodes SET STORAGE EXTERNAL;
-CREATE TABLE IF NOT EXISTS posting_stale (id bigint NOT NULL, gone boolean NOT NULL);
-CREATE INDEX IF NOT EXISTS posting_stale_by_id ON posting_stale (id);
-CREATE OR REPLACE FUNCTION note_stale() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
+CREATE TABLE posting_stale (id bigint NOT NULL, gone boolean NOT NULL);
+CREATE INDEX posting_stale_by_id ON posting_stale (id);
+CREATE FUNCTION note_stale() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
     AS 'BEGIN INSERT INTO posting_stale SELECT id, TG_OP = ''DELETE'' FROM was; RETURN NULL; END';
-CREATE OR REPLACE TRIGGER nodes_deleted AFTER DELETE ON nodes REFERENCING OLD TABLE AS was
+CREATE TRIGGER nodes_deleted AFTER DELETE ON nodes REFERENCING OLD TABLE AS was
     FOR EACH STATEMENT EXECUTE FUNCTION note_stale();
-CREATE OR REPLACE TRIGGER nodes_changed AFTER UPDATE ON nodes REFERENCING OLD TABLE AS was
+CREATE TRIGGER nodes_changed AFTER UPDATE ON nodes REFERENCING OLD TABLE AS was
     FOR EACH STATEMENT EXECUTE FUNCTION note_stale()
 """
 """Postings do not shrink when they are compressed. A stale node may be noted several times: a note that another process
-makes meanwhile must not be lost with the notes that :func:`prepare` deletes."""
-SUMMARY, NONE = -1, -2
+makes meanwhile must not be lost with the notes that :func:`prepare` deletes. All is made in one transaction."""
+SUMMARY: Final = -1
+NONE: Final = -2
 _KINDS: Final = (">i4", ">i4", ">i8")
 """Numbers of the columns of a part."""
 _MEMORY_MB: Final = 256
@@ -143,7 +144,7 @@ def prepare(connection: Any, large: int) -> None:
     with connection.cursor() as cursor, alone(cursor, "prunus postings") as mine:
         if not mine:
             return
-        if not parts(cursor):
+        if not cursor.execute("SELECT to_regclass(current_schema() || '.posting_stale')").fetchone()[0]:
             if cursor.execute("SELECT count(*) FROM nodes WHERE layer = 0").fetchone()[0] < large:
                 return
             with connection.transaction():
