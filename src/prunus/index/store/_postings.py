@@ -6,6 +6,7 @@ place of the node in its part, and twice its weighted frequency of the term (a w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -52,7 +53,7 @@ def packed(places: Ints, twice: Ints) -> bytes:
 def unpacked(data: bytes | memoryview) -> tuple[Ints, NDArray[np.float64]]:
     """Return (places, frequencies) of postings."""
     values = np.frombuffer(data, ">u4").astype(np.int64)
-    return values >> 16, (values & 0xFFFF) * 0.5
+    return np.asarray(values >> 16, np.int64), np.asarray((values & 0xFFFF) * 0.5, np.float64)
 
 
 def bm25(hits: Sequence[Hits], count: int, average: float) -> tuple[Ints, NDArray[np.float64]]:
@@ -70,13 +71,13 @@ def bm25(hits: Sequence[Hits], count: int, average: float) -> tuple[Ints, NDArra
     if high - low < _DENSE:
         summed = np.bincount(ids - low, scores)
         places = np.flatnonzero(summed)
-        return places + low, summed[places]
-    found, places = np.unique(ids, return_inverse=True)
-    return found, np.bincount(places, scores)
+        return np.asarray(places + low, np.int64), np.asarray(summed[places], np.float64)
+    found, back = np.unique(ids, return_inverse=True)
+    return found, np.asarray(np.bincount(back, scores), np.float64)
 
 
 def _scores(hits: Hits, count: int, average: float) -> NDArray[np.float64]:
     holding = len(hits.ids)
-    rarity = max(_RAREST, float(np.log((count - holding + 0.5) / (holding + 0.5))))
+    rarity = max(_RAREST, math.log((count - holding + 0.5) / (holding + 0.5)))
     length = K1 * (1 - B + B * hits.words / (average or 1.0))
-    return rarity * hits.frequency * (K1 + 1) / (hits.frequency + length)
+    return np.asarray(rarity * hits.frequency * (K1 + 1) / (hits.frequency + length), np.float64)
