@@ -271,7 +271,13 @@ class Engine:
 
     def get(self, ids: Sequence[int]) -> list[Node]:
         """Return the nodes of these numbers, in their order; missing numbers are left out."""
-        return self._read(lambda snapshot: _rows.nodes(snapshot, ids))
+
+        def found(snapshot: Snapshot) -> list[Node]:
+            known = self._known.get(_key(snapshot.record, "leaves"))  # only where a question has read them
+            offsets = None if known is None else known.runs.offsets(np.asarray(ids, np.int64))
+            return _rows.nodes(snapshot, ids, offsets)
+
+        return self._read(found)
 
     def lexical(self, query: str, layer: str = "leaves") -> dict[int, float]:
         """Return the BM25 score of every node with a term of the query; higher is better.
@@ -441,13 +447,17 @@ class Engine:
 
     def _statistics(self, snapshot: Snapshot, name: str, sample: bool = False) -> _search.Statistics:
         """Return the statistics of a table; they are kept for a few states."""
-        record = snapshot.record
-        key = (name, record.version, record.versions[name], record.versions.get("parts"))
+        key = _key(snapshot.record, name)
         known = self._known.get(key) or _search.statistics(snapshot, name)
         if sample and known.sample is None:
             known = replace(known, sample=_search.sampled(snapshot, name))
         self._known = {**dict(list(self._known.items())[-3:]), key: known}
         return known
+
+
+def _key(record: Record, name: str) -> tuple[Any, ...]:
+    """Return what statistics of a table depend on."""
+    return (name, record.version, record.versions[name], record.versions.get("parts"))
 
 
 def _is_compaction_due(record: Record) -> bool:
@@ -466,5 +476,8 @@ def _is_large(record: Record, exact_nodes: int) -> bool:
 
 
 def _is_index_due(record: Record, exact_nodes: int) -> bool:
-    """Tell whether a large index needs indexes of Lance: it has none, or has grown to twice what they were for."""
-    return _is_large(record, exact_nodes) and record.counts["leaves"] >= max(_FEWEST, 2 * record.indexed)
+    """Tell whether a large index needs indexes of Lance: it has none, or has grown by half since they were made.
+
+    A question compares its vector with each vector that is not in the index.
+    """
+    return _is_large(record, exact_nodes) and record.counts["leaves"] >= max(_FEWEST, 1.5 * record.indexed)

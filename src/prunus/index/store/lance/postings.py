@@ -299,11 +299,23 @@ def each_check(snapshot: Snapshot) -> Iterator[Any]:
     if not snapshot.record.posted:
         return
     yield lambda: check_sum(snapshot, "postings", snapshot.read("postings", ["seal"]).column("seal").to_pylist())
+    yield lambda: _check_places(snapshot)
     for kind in KINDS:
         yield lambda kind=kind: posted(snapshot, kind)
         rows = snapshot.read("parts", ["first"], f"kind = {quoted(kind)}")
         for first in rows.column("first").to_pylist():
             yield lambda kind=kind, first=first: _check_part(snapshot, kind, first)
+
+
+def _check_places(snapshot: Snapshot) -> None:
+    """Check that all postings are of parts."""
+    named, known = (
+        snapshot.read(name, ["kind", "first"]).group_by(["kind", "first"]).aggregate([]).to_pylist()
+        for name in ("postings", "parts")
+    )
+    for row in named:
+        if row not in known:
+            raise Damaged(f"postings of {row['kind']} are of no part")
 
 
 def _check_part(snapshot: Snapshot, kind: str, first: int) -> None:

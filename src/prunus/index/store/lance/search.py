@@ -47,6 +47,15 @@ class Runs:
     size: Ints
     offset: Ints | None
 
+    def offsets(self, ids: Ints) -> Ints | None:
+        """Return the places of the rows of those nodes that are leaves; None where they are unknown."""
+        if self.offset is None or not len(self.first):
+            return None
+        run = np.searchsorted(self.first, ids, side="right") - 1
+        step = ids - self.first[run]
+        inside = (run >= 0) & (step < self.size[run])
+        return np.asarray(self.offset[run[inside]] + step[inside], np.int64)
+
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
@@ -158,15 +167,13 @@ def _leaves(
         best = np.union1d(_nearest(snapshot, "leaves", vector, search.count), largest(matches, scores, search.count))
         picked = np.unique(np.searchsorted(runs.first, best, side="right") - 1)
     sizes = runs.size[picked]
-    steps = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    ids = np.repeat(runs.first[picked], sizes) + steps
+    ids = np.repeat(runs.first[picked] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
     document, siblings = np.repeat(runs.document[picked], sizes), np.repeat(sizes, sizes)
     chosen = np.arange(len(ids))
     if not search.documents:
         places = np.flatnonzero(np.isin(ids, best))
         chosen = around(places, siblings[places], document, reach)
-    offsets = None if runs.offset is None else (np.repeat(runs.offset[picked], sizes) + steps)[chosen]
-    found = _rows.checked_leaves(snapshot, ids[chosen], offsets)
+    found = _rows.checked_leaves(snapshot, ids[chosen], runs.offsets(ids[chosen]))
     if not np.array_equal(found.document, document[chosen]):
         raise Damaged("rows of the table leaves are missing")
     cosine = found.matrix @ vector

@@ -313,6 +313,8 @@ class Snapshot:
     def take(self, name: str, columns: Sequence[str], offsets: Ints) -> Any:
         """Return columns of the rows at some places of a table, in the order in which a whole table is read."""
         table = self.tables.at(name, self.record.versions[name])
+        if not len(offsets):
+            return self.tables.read(name, table, columns, "false")
         with self.tables.told(name):
             return table.take_offsets(offsets.tolist()).select(list(columns)).to_arrow()
 
@@ -412,7 +414,7 @@ class Change:
             raise Lost  # rows of another writer came in between
 
     def index(self, name: str, columns: Mapping[str, Any]) -> None:
-        """Make indexes of a table anew, by column; the table must have been compacted by this change."""
+        """Make indexes of a table anew, by column."""
         table = self._writable(name)
         for column, made in columns.items():
             with self.tables.told(name):
