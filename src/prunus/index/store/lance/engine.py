@@ -42,6 +42,7 @@ from . import rows as _rows
 from . import search as _search
 from .tables import (
     COMMITS,
+    KINDS,
     LAYOUT,
     LAYOUT_POSTED,
     POSTED,
@@ -367,17 +368,21 @@ class Engine:
         def written(change: Change) -> None:
             for name in (*TABLES, *(POSTED if change.posted else ())):
                 change.compact(name)
-            if _is_index_due(change.record, self._exact_nodes):
-                for name in ("leaves", "parents"):
-                    if len(change.read(name, ["id"], "own IS NOT NULL")) >= _FEWEST:
-                        change.cells[name] = _search.index(change, name)
-                change.indexed = change.counts["leaves"]
+            self._index(change)
             change.mark_compacted()
 
         self._changed(written, nodes=False)
-        self._post()
         # what is older than this change is named by no record any more; younger versions may be another writer's
         self._tables.prune(time.time() - began + _KEEP)
+        self._post()
+
+    def _index(self, change: Change) -> None:
+        """Make the indexes of Lance anew, if they are due."""
+        if _is_index_due(change.record, self._exact_nodes):
+            for name in KINDS:
+                if len(change.read(name, ["id"], "own IS NOT NULL")) >= _FEWEST:
+                    change.cells[name] = _search.index(change, name)
+            change.indexed = change.counts["leaves"]
 
     def _post(self) -> None:
         """Make postings of a large index where nodes lack them, in as many changes as it takes."""
@@ -434,8 +439,11 @@ class Engine:
         result, record, written = cast("tuple[T, Record, int]", again(once, self._wait, self.place))
         if nodes:
             with suppress(OutsideFailed):  # the change is stored; a later one does this
-                if _is_compaction_due(record) or _is_index_due(record, self._exact_nodes):
+                if _is_compaction_due(record):
                     self.compact()
+                elif _is_index_due(record, self._exact_nodes):
+                    self._changed(self._index, nodes=False)
+                    self._post()
                 elif self._may_lack_postings(record, written) and self._read(_postings.is_due):
                     self._post()
         return result

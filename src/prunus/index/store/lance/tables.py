@@ -239,7 +239,10 @@ class Tables:
             raise OutsideFailed(f"{self.place}: the index failed ({error.strerror})", subject=self.place) from error
 
     def prune(self, older: float) -> None:
-        """Remove versions that are older than some seconds. The latest of each table stays."""
+        """Remove versions that are older than some seconds. The latest of each table stays.
+
+        Lance writes tables of many files anew on this occasion, so it is done after a compaction only.
+        """
         for name in (*TABLES, *POSTED, COMMITS):
             with suppress(Lost, Absent), self.told(name):
                 self._connected().open_table(name).optimize(cleanup_older_than=timedelta(seconds=max(older, 0.001)))
