@@ -438,7 +438,7 @@ class Engine:
 
         result, record, written = cast("tuple[T, Record, int]", again(once, self._wait, self.place))
         if nodes:
-            with suppress(OutsideFailed):  # the change is stored; a later one does this
+            with suppress(OutsideFailed, Unreadable):  # the change is stored; who reads the damage is told of it
                 if _is_compaction_due(record):
                     self.compact()
                 elif _is_index_due(record, self._exact_nodes):

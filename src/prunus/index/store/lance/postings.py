@@ -30,7 +30,9 @@ from .tables import KINDS, Change, Snapshot, among, quoted
 from .words import COLUMNS, Rows, grouped, scanned
 
 LOOSE: Final = 2 * FEWEST
-"""Most loose nodes of a kind; for more, postings are made."""
+"""Fewest loose nodes of a kind for which postings are made."""
+_SHARE: Final = 100
+"""In a very large index they are made when one in so many is loose: Lance indexes all postings anew each time."""
 _STEP: Final = 4
 """Most parts that one change makes, so that it takes few seconds and another writer seldom comes in between."""
 
@@ -83,10 +85,12 @@ class Posted:
                 words = self.parts.get(first)
                 if words is None or _row_seal(_part_seal(self.kind, first), term.encode(), nodes) != sealed:
                     raise Damaged(f"the postings of {term!r} do not match their checksum")
-                found.setdefault(term, []).append(_hits(nodes, first + np.arange(len(words)), words))
+                hits = _hits(nodes, words)
+                found.setdefault(term, []).append(Hits(first + hits.ids, hits.frequency, hits.words))
         for term in terms:
             if term in self.loose:
-                found.setdefault(term, []).append(_hits(self.loose[term], self.ids, self.words))
+                hits = _hits(self.loose[term], self.words)
+                found.setdefault(term, []).append(Hits(self.ids[hits.ids], hits.frequency, hits.words))
         return [
             Hits(
                 *(np.concatenate(column) for column in zip(*((h.ids, h.frequency, h.words) for h in each), strict=True))
@@ -95,13 +99,14 @@ class Posted:
         ]
 
 
-def _hits(nodes: bytes, ids: Ints, words: NDArray[Any]) -> Hits:
+def _hits(nodes: bytes, words: NDArray[Any]) -> Hits:
+    """Return postings without those that do not count; the numbers of the nodes are their places."""
     places, frequency = unpacked(nodes)
     if len(places) and int(places.max()) >= len(words):
         raise Damaged("postings name a node outside their part")
     count = words[places]
     living = count > 0
-    return Hits(ids[places[living]], frequency[living], count[living].astype(np.int64))
+    return Hits(places[living], frequency[living], count[living].astype(np.int64))
 
 
 def matched(
@@ -203,7 +208,7 @@ def extend(change: Change) -> bool:
         now = [(first, end) for of, first, end in wanted[:_STEP] if of == kind]
         if now:
             _make(change, kind, now)
-    if wanted:
+    if wanted and len(wanted) <= _STEP:
         _index(change)
     return len(wanted) > _STEP
 
@@ -215,10 +220,11 @@ def _wanted(state: Snapshot | Change, kind: str) -> list[tuple[int, int]]:
     loose = _loose(state, kind, parts, stale)
     old = [int(np.diff(np.searchsorted(stale, (row["first"], row["end"])))[0]) for row in parts]
     limits = [max(FEWEST, row["nodes"] // 4) for row in parts]
-    if kind == "parents" and loose > LOOSE:  # the stale ones are loose, too: leave at most half as many
-        limits = [min(limit, LOOSE // (2 * len(parts))) for limit in limits]
+    many = max(LOOSE, min(WIDTH, sum(row["nodes"] for row in parts) // _SHARE))
+    if kind == "parents" and loose > many:  # the stale ones are loose, too: leave at most half as many
+        limits = [min(limit, many // (2 * len(parts))) for limit in limits]
     found = [(row["first"], row["end"]) for row, count, limit in zip(parts, old, limits, strict=True) if count > limit]
-    if loose <= LOOSE:
+    if loose <= many:
         return found
     start = max((row["end"] for row in parts), default=0)
     tail = np.sort(state.read(kind, ["id"], f"id >= {start}").column("id").to_numpy())

@@ -86,8 +86,8 @@ class Record:
     :param version: number of the state for readers of nodes; notes do not change it.
     :param versions: the version of each table.
     :param counts, seals: number of the rows of each table, and the sum of their seals.
-    :param compacted: number of the commit that compacted the tables, and the number of rows then.
-    :param written: rows that have been written since then.
+    :param compacted: number of the commit that compacted the tables, and the number of rows then, without postings.
+    :param written: such rows that have been written since then.
     :param cells: for a large table, the number of cells of its index of vectors.
     :param indexed: number of leaves for which the indexes were made; 0 without.
     :param token: drawn at random by the writer, by which it knows its own commit. It begins with ``posted-``, which
@@ -399,7 +399,7 @@ class Change:
         with self.tables.told(name):
             version = int(table.add(rows).version)
         self._step(name, version)
-        self._written += rows.num_rows
+        self._written += rows.num_rows if name in TABLES else 0
         self.counts[name] += rows.num_rows
         self.seals[name] += sum(rows.column("seal").to_pylist())
 
@@ -427,7 +427,7 @@ class Change:
 
     def mark_compacted(self) -> None:
         """Note in the record that the tables have been compacted."""
-        self._compacted, self._written = (self.record.number + 1, sum(self.counts.values())), 0
+        self._compacted, self._written = (self.record.number + 1, sum(self.counts[name] for name in TABLES)), 0
 
     @property
     def empty(self) -> bool:
