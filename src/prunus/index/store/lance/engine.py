@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
@@ -36,15 +37,31 @@ from ...nodes import (
 )
 from ...seals import Damaged
 from .. import _words
+from . import postings as _postings
 from . import rows as _rows
 from . import search as _search
-from .tables import COMMITS, TABLES, Absent, Change, Record, Snapshot, Tables, Unreadable, again
-from .words import matched
+from .tables import (
+    COMMITS,
+    KINDS,
+    LAYOUT,
+    LAYOUT_POSTED,
+    POSTED,
+    TABLES,
+    Absent,
+    Change,
+    Record,
+    Snapshot,
+    Tables,
+    Unreadable,
+    again,
+)
 
 _COMMITS: Final = 64
 """Fewest changes before the tables are compacted."""
 _FEWEST: Final = 1000
 """Fewest rows of a table with indexes of Lance."""
+_MANY: Final = 1000
+"""Rows that a change of many rows writes."""
 _MOST_COMMITS: Final = 1024
 """Most changes before they are, even where they hold few rows beside those that were compacted before."""
 _KEEP: Final = 3600.0
@@ -99,7 +116,7 @@ class Engine:
         self._tables = Tables((lancedb, pyarrow), address, self.place, wait)
         self._lock = threading.Lock()
         self._view: View | None = None
-        self._known: dict[tuple[int, str], _search.Statistics] = {}
+        self._known: dict[tuple[Any, ...], _search.Statistics] = {}
         self.embedder, self.dimension = self._opened(embedder, dimension, create)
 
     def _opened(self, embedder: str, dimension: int, create: bool) -> tuple[str, int]:
@@ -112,12 +129,7 @@ class Engine:
                 record = self._tables.record()
         if record is None:
             raise NoIndex(f"{self.place}: there is no index; make one with prunus index add", subject=self.place)
-        if record.layout != _rows.LAYOUT:
-            raise BadInput(
-                f"{self.place}: an index of layout {record.layout}, and this version reads {_rows.LAYOUT}; build it "
-                "again",
-                subject=self.place,
-            )
+        self._check_layout(record)
         known, size = record.embedder, record.dimension
         if (embedder and embedder != known) or (dimension and dimension != size):
             raise BadInput(
@@ -127,13 +139,21 @@ class Engine:
             )
         return known, size
 
+    def _check_layout(self, record: Record) -> None:
+        if record.layout not in (LAYOUT, LAYOUT_POSTED):
+            raise BadInput(
+                f"{self.place}: an index of layout {record.layout}, and this version reads {LAYOUT_POSTED}; build it "
+                "again",
+                subject=self.place,
+            )
+
     def _check_place(self) -> None:
         """Check that an index may be made here.
 
         :raises BadInput: the place holds something else, or an index whose record is gone.
         """
         folder = self._tables.folder
-        ours = {f"{name}.lance" for name in (*TABLES, COMMITS)}
+        ours = {f"{name}.lance" for name in (*TABLES, *POSTED, COMMITS)}
         try:
             if folder is not None and folder.exists() and not {path.name for path in folder.iterdir()} <= ours:
                 raise BadInput(
@@ -161,7 +181,7 @@ class Engine:
             except OSError as error:
                 raise BadInput(f"{self.place}: cannot be created ({error.strerror})", subject=self.place) from error
         none = dict.fromkeys(TABLES, 0)
-        record = Record(0, 0, _rows.LAYOUT, embedder, dimension, 1, 1, none, none, none)
+        record = Record(0, 0, LAYOUT, embedder, dimension, 1, 1, none, none, none)
         self._tables.create(_rows.schemas(self._tables.arrow, dimension), record)
 
     # --- documents ---------------------------------------------------------------------------
@@ -252,7 +272,13 @@ class Engine:
 
     def get(self, ids: Sequence[int]) -> list[Node]:
         """Return the nodes of these numbers, in their order; missing numbers are left out."""
-        return self._read(lambda snapshot: _rows.nodes(snapshot, ids))
+
+        def found(snapshot: Snapshot) -> list[Node]:
+            known = self._known.get(_key(snapshot.record, "leaves"))  # only where a question has read them
+            offsets = None if known is None else known.runs.offsets(np.asarray(ids, np.int64))
+            return _rows.nodes(snapshot, ids, offsets)
+
+        return self._read(found)
 
     def lexical(self, query: str, layer: str = "leaves") -> dict[int, float]:
         """Return the BM25 score of every node with a term of the query; higher is better.
@@ -264,7 +290,7 @@ class Engine:
         def found(snapshot: Snapshot) -> dict[int, float]:
             known = self._statistics(snapshot, name)
             terms = _words.terms_of(query, known.languages)
-            ids, scores = matched(snapshot, name, terms, known.count, known.average)
+            ids, scores = _postings.matched(snapshot, name, known.posted, terms, known.count, known.average)
             return dict(zip(ids.tolist(), scores.tolist(), strict=True))
 
         return self._read(found)
@@ -324,7 +350,7 @@ class Engine:
         def checked(snapshot: Snapshot) -> list[str]:
             found: list[str] = []
             try:
-                for one in _rows.each_check(snapshot):
+                for one in chain(_rows.each_check(snapshot), _postings.each_check(snapshot)):
                     try:
                         one()
                     except Damaged as error:
@@ -340,18 +366,28 @@ class Engine:
         began = time.time()
 
         def written(change: Change) -> None:
-            for name in TABLES:
+            for name in (*TABLES, *(POSTED if change.posted else ())):
                 change.compact(name)
-            if _is_index_due(change.record, self._exact_nodes):
-                for name in ("leaves", "parents"):
-                    if len(change.read(name, ["id"], "own IS NOT NULL")) >= _FEWEST:
-                        change.cells[name] = _search.index(change, name)
-                change.indexed = change.counts["leaves"]
+            self._index(change)
             change.mark_compacted()
 
         self._changed(written, nodes=False)
         # what is older than this change is named by no record any more; younger versions may be another writer's
         self._tables.prune(time.time() - began + _KEEP)
+        self._post()
+
+    def _index(self, change: Change) -> None:
+        """Make the indexes of Lance anew, if they are due."""
+        if _is_index_due(change.record, self._exact_nodes):
+            for name in KINDS:
+                if len(change.read(name, ["id"], "own IS NOT NULL")) >= _FEWEST:
+                    change.cells[name] = _search.index(change, name)
+            change.indexed = change.counts["leaves"]
+
+    def _post(self) -> None:
+        """Make postings of a large index where nodes lack them, in as many changes as it takes."""
+        while _is_large(self._record(), self._exact_nodes) and self._changed(_postings.extend, nodes=False):
+            pass
 
     # --- notes -------------------------------------------------------------------------------
 
@@ -369,6 +405,7 @@ class Engine:
         record = self._tables.record()
         if record is None:
             raise BadInput(f"{self.place}: the index is gone", subject=self.place)
+        self._check_layout(record)
         return record
 
     def _read(self, work: Callable[[Snapshot], T]) -> T:
@@ -389,28 +426,46 @@ class Engine:
         :param nodes: documents or nodes change, not only notes.
         """
 
-        def once() -> tuple[T, Record]:
+        def once() -> tuple[T, Record, int]:
             change = Change(self._tables, self._record())
             try:
                 result = work(change)
             except Damaged as error:
                 raise self._tables.damaged(str(error)) from error
-            return result, change.record if change.empty else change.commit(nodes)
+            before = change.record.written
+            record = change.record if change.empty else change.commit(nodes)
+            return result, record, record.written - before
 
-        result, record = cast("tuple[T, Record]", again(once, self._wait, self.place))
-        if nodes and (_is_compaction_due(record) or _is_index_due(record, self._exact_nodes)):
-            with suppress(OutsideFailed):  # the change is stored; a later one compacts
-                self.compact()
+        result, record, written = cast("tuple[T, Record, int]", again(once, self._wait, self.place))
+        if nodes:
+            with suppress(OutsideFailed, Unreadable):  # the change is stored; who reads the damage is told of it
+                if _is_compaction_due(record):
+                    self.compact()
+                elif _is_index_due(record, self._exact_nodes):
+                    self._changed(self._index, nodes=False)
+                    self._post()
+                elif self._may_lack_postings(record, written) and self._read(_postings.is_due):
+                    self._post()
         return result
+
+    def _may_lack_postings(self, record: Record, written: int) -> bool:
+        """Tell whether to look: after a change of many rows, and once after some of few."""
+        often = not record.posted or written >= _MANY or record.number % _COMMITS == 0
+        return _is_large(record, self._exact_nodes) and often
 
     def _statistics(self, snapshot: Snapshot, name: str, sample: bool = False) -> _search.Statistics:
         """Return the statistics of a table; they are kept for a few states."""
-        key = (snapshot.record.version, name)
+        key = _key(snapshot.record, name)
         known = self._known.get(key) or _search.statistics(snapshot, name)
         if sample and known.sample is None:
             known = replace(known, sample=_search.sampled(snapshot, name))
         self._known = {**dict(list(self._known.items())[-3:]), key: known}
         return known
+
+
+def _key(record: Record, name: str) -> tuple[Any, ...]:
+    """Return what statistics of a table depend on."""
+    return (name, record.version, record.versions[name], record.versions.get("parts"))
 
 
 def _is_compaction_due(record: Record) -> bool:
@@ -429,5 +484,8 @@ def _is_large(record: Record, exact_nodes: int) -> bool:
 
 
 def _is_index_due(record: Record, exact_nodes: int) -> bool:
-    """Tell whether a large index needs indexes of Lance: it has none, or has grown to twice what they were for."""
-    return _is_large(record, exact_nodes) and record.counts["leaves"] >= max(_FEWEST, 2 * record.indexed)
+    """Tell whether a large index needs indexes of Lance: it has none, or has grown by half since they were made.
+
+    A question compares its vector with each vector that is not in the index.
+    """
+    return _is_large(record, exact_nodes) and record.counts["leaves"] >= max(_FEWEST, 1.5 * record.indexed)

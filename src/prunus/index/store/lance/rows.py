@@ -23,7 +23,6 @@ from .._words import clean
 from .tables import Change, Snapshot, among, rows_among
 from .words import COLUMNS, Rows, lexis
 
-LAYOUT: Final = 1
 _CHECKED: Final = 1000
 """Nodes that are looked at together in the search for damage."""
 
@@ -352,12 +351,18 @@ def document(snapshot: Snapshot, id: str) -> IndexedDocument | None:
     return None
 
 
-def nodes(snapshot: Snapshot, ids: Sequence[int]) -> list[Node]:
-    """Return the nodes of these numbers, in their order; missing numbers are left out."""
+def nodes(snapshot: Snapshot, ids: Sequence[int], offsets: Ints | None = None) -> list[Node]:
+    """Return the nodes of these numbers, in their order; missing numbers are left out.
+
+    :param offsets: of the rows of the leaves among them, by which they are read faster; None where they are unknown.
+    """
     wanted = [int(id) for id in ids]
     of_leaf = ["id", "document", "place", "first", "last", "text", "tokens", "above", "body"]
     of_parent = ["id", "layer", "document", "children", "text", "tokens", "body"]
-    rows = rows_among(snapshot, "leaves", of_leaf, "id", wanted)
+    if offsets is None:
+        rows = rows_among(snapshot, "leaves", of_leaf, "id", wanted)
+    else:
+        rows = snapshot.take("leaves", of_leaf, offsets).to_pylist()
     found_leaves = {row["id"] for row in rows}
     rows += rows_among(snapshot, "parents", of_parent, "id", [id for id in wanted if id not in found_leaves])
     numbers = sorted({row["document"] for row in rows} - {NONE})
@@ -429,8 +434,10 @@ def _check_leaves(snapshot: Snapshot, leaves: Any, matrix: Vectors) -> None:
 
 
 def _check_vectors(columns: Sequence[Sequence[int]], sealed: Sequence[int], matrix: Vectors) -> None:
-    for expected, vector, fields in zip(sealed, matrix, zip(*columns, strict=True), strict=False):
-        if _leaf_seal(fields, vector) != expected:
+    data = np.ascontiguousarray(matrix, "<f4").reshape(-1).view(np.uint8).data
+    step = 4 * matrix.shape[1]
+    for place, (expected, *fields) in enumerate(zip(sealed, *columns, strict=True)):
+        if seal(*fields, zlib.crc32(data[place * step : (place + 1) * step])) != expected:  # as _leaf_seal does
             raise Damaged(f"node {fields[0]} does not match its checksum")
 
 
@@ -457,22 +464,30 @@ class Found:
     matrix: Vectors
 
 
-def checked_leaves(snapshot: Snapshot, ids: Sequence[int]) -> Found:
-    """Return leaves in the order of their numbers as given; all must be there.
+def checked_leaves(snapshot: Snapshot, ids: Ints, offsets: Ints | None) -> Found:
+    """Return leaves in the order of their numbers; all must be there.
 
+    :param ids: sorted.
+    :param offsets: of their rows in the table, by which they are read faster; None where they are unknown.
     :raises Damaged: one is missing, or does not match its checksum.
     """
-    parts = [snapshot.read("leaves", [*_LEAF, "own", "seal"], where) for where in among("id", ids)]
-    matrix = np.concatenate([matrix_of(part.column("own"), snapshot.record.dimension)[0] for part in parts] or
-                            [np.zeros((0, snapshot.record.dimension), np.float32)])  # fmt: skip
-    columns = {name: [value for part in parts for value in part.column(name).to_pylist()] for name in (*_LEAF, "seal")}
-    _check_vectors([columns[name] for name in _LEAF], columns["seal"], matrix)
-    at = {id: index for index, id in enumerate(columns["id"])}
-    if not at.keys() >= {*ids}:
+    columns = [*_LEAF, "own", "seal"]
+    if offsets is None:
+        parts = [snapshot.read("leaves", columns, where) for where in among("id", ids.tolist())]
+    else:
+        parts = [snapshot.take("leaves", columns, offsets)]
+    if not len(ids):
+        none = np.zeros(0, np.int64)
+        return Found(none, none, none, none, none, np.zeros((0, snapshot.record.dimension), np.float32))
+    table = snapshot.tables.arrow.concat_tables(parts)
+    matrix = matrix_of(table.column("own"), snapshot.record.dimension)[0]
+    _check_vectors([_ints(table, name).tolist() for name in _LEAF], _ints(table, "seal").tolist(), matrix)
+    found = _ints(table, "id")
+    order = np.argsort(found, kind="stable")
+    if not np.array_equal(found[order], ids):
         raise Damaged("rows of the table leaves are missing")
-    order = np.asarray([at[id] for id in ids], np.int64)
-    document, place, tokens = (np.asarray(columns[name], np.int64)[order] for name in ("document", "place", "tokens"))
-    return Found(np.asarray(ids, np.int64), np.zeros(len(ids), np.int64), document, place, tokens, matrix[order])
+    document, place, tokens = (_ints(table, name)[order] for name in ("document", "place", "tokens"))
+    return Found(ids, np.zeros(len(ids), np.int64), document, place, tokens, matrix[order])
 
 
 def checked_summaries(snapshot: Snapshot, ids: Sequence[int]) -> Found:

@@ -1,4 +1,4 @@
-"""Search in a large index without reading all nodes: Lance finds the nearest vectors and the rows with a word.
+"""Search in a large index without reading all nodes: Lance finds the nearest vectors, postings the words.
 
 The nearest vectors come from Lance's index of short codes (RaBitQ, four bits a number), all of which are compared, or
 from a scan of the column where there is none. BM25 scores are exact. The scores of the nodes that are found are exact;
@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from ....core.errors import BadInput
 from ....core.ports import Ints, Vectors
 from ...nodes import Candidates, ScoreMoments, Search
+from ...seals import Damaged
 from .._best import around, largest, moments_of
 from .._words import clean, terms_of
 from . import rows as _rows
+from .postings import Posted, matched, posted
 from .tables import Change, Snapshot, rows_among
-from .words import matched
 
 _SAMPLE: Final = 2000
 """Vectors from which mean and deviation of all cosines are estimated."""
@@ -33,12 +34,38 @@ _BITS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
+class Runs:
+    """The documents in the order of their leaves. The numbers of the leaves of a document follow one another.
+
+    :param first: number of the first leaf of each.
+    :param size: number of its leaves.
+    :param offset: of the first leaf's row in the table; None where the rows are not in the order of the numbers.
+    """
+
+    document: Ints
+    first: Ints
+    size: Ints
+    offset: Ints | None
+
+    def offsets(self, ids: Ints) -> Ints | None:
+        """Return the places of the rows of those nodes that are leaves; None where they are unknown."""
+        if self.offset is None or not len(self.first):
+            return None
+        run = np.searchsorted(self.first, ids, side="right") - 1
+        step = ids - self.first[run]
+        inside = (run >= 0) & (step < self.size[run])
+        return np.asarray(self.offset[run[inside]] + step[inside], np.int64)
+
+
+@dataclass(frozen=True, slots=True)
 class Statistics:
     """Numbers of all texts of one kind in one state.
 
     :param average: mean number of words.
     :param tokens: mean number of tokens.
     :param languages: of the documents; [''] for summaries.
+    :param runs: of leaves.
+    :param posted: their postings, where there are some.
     :param sample: some of their vectors.
     """
 
@@ -46,17 +73,39 @@ class Statistics:
     average: float
     tokens: float
     languages: Sequence[str]
+    runs: Runs
+    posted: Posted | None
     sample: Vectors | None = None
 
 
 def statistics(snapshot: Snapshot, name: str) -> Statistics:
-    """Return the statistics of a table, without a sample."""
+    """Return the statistics of a table, without a sample.
+
+    :raises Damaged: leaves are missing, or postings.
+    """
     leaves = name == "leaves"
-    table = snapshot.read(name, ["words", "tokens"], "" if leaves else "text <> ''")
+    more = ["id", "document"] if leaves else []
+    table = snapshot.read(name, ["words", "tokens", *more], "" if leaves else "text <> ''")
     words, tokens = (table.column(column).to_numpy() for column in ("words", "tokens"))
     languages = snapshot.read("documents", ["language"]).column("language").to_pylist() if leaves else []
+    none = np.zeros(0, np.int64)
     means = [float(values.mean()) if len(values) else 0.0 for values in (words, tokens)]
-    return Statistics(len(words), means[0], means[1], sorted({*languages}) or [""])
+    runs = _runs(*(table.column(column).to_numpy() for column in more)) if leaves else _runs(none, none)
+    return Statistics(len(words), means[0], means[1], sorted({*languages}) or [""], runs, posted(snapshot, name))
+
+
+def _runs(ids: Ints, document: Ints) -> Runs:
+    """Return the documents by the numbers of all leaves and of their documents."""
+    ordered = bool((np.diff(ids) > 0).all())
+    if not ordered:
+        order = np.argsort(ids)
+        ids, document = ids[order], document[order]
+    start = np.flatnonzero(np.diff(document, prepend=-1))
+    size = np.diff(start, append=len(ids))
+    found = Runs(document[start], ids[start], size, start if ordered else None)
+    if len(start) and ((ids[start + size - 1] - ids[start] != size - 1).any() or (np.diff(found.document) <= 0).any()):
+        raise Damaged("rows of the table leaves are missing")
+    return found
 
 
 def sampled(snapshot: Snapshot, name: str) -> Vectors:
@@ -109,22 +158,24 @@ def _leaves(
 ) -> Part:
     """Return the columns of the leaves that were found, with the leaves around them, and the spread of the scores."""
     numbers, reach = scope
-    matches, scores = matched(snapshot, "leaves", terms_of(search.query, known.languages), known.count, known.average)
+    terms, runs = terms_of(search.query, known.languages), known.runs
+    matches, scores = matched(snapshot, "leaves", known.posted, terms, known.count, known.average)
     best = np.zeros(0, np.int64)
-    if not numbers:
+    if search.documents:
+        picked = np.flatnonzero(np.isin(runs.document, numbers))
+    else:
         best = np.union1d(_nearest(snapshot, "leaves", vector, search.count), largest(matches, scores, search.count))
-        numbers = sorted({row["document"] for row in rows_among(snapshot, "leaves", ["document"], "id", best.tolist())})
-    light = rows_among(snapshot, "leaves", ["id", "document", "place"], "document", numbers)
-    table: Any = np.asarray([(row["document"], row["place"], row["id"]) for row in light], np.int64).reshape(-1, 3)
-    table = table[np.lexsort((table[:, 1], table[:, 0]))]
-    document, _, ids = table.T
-    _, inverse, sizes = np.unique(document, return_inverse=True, return_counts=True)
-    siblings = sizes[inverse]
+        picked = np.unique(np.searchsorted(runs.first, best, side="right") - 1)
+    sizes = runs.size[picked]
+    ids = np.repeat(runs.first[picked] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
+    document, siblings = np.repeat(runs.document[picked], sizes), np.repeat(sizes, sizes)
     chosen = np.arange(len(ids))
     if not search.documents:
         places = np.flatnonzero(np.isin(ids, best))
         chosen = around(places, siblings[places], document, reach)
-    found = _rows.checked_leaves(snapshot, ids[chosen].tolist())
+    found = _rows.checked_leaves(snapshot, ids[chosen], runs.offsets(ids[chosen]))
+    if not np.array_equal(found.document, document[chosen]):
+        raise Damaged("rows of the table leaves are missing")
     cosine = found.matrix @ vector
     columns = [ids[chosen], np.zeros(len(chosen), np.int64), document[chosen], found.place, found.tokens,
                cosine.astype(np.float64), _scores_of(ids[chosen], matches, scores), siblings[chosen]]  # fmt: skip
@@ -132,7 +183,8 @@ def _leaves(
 
 
 def _summaries(snapshot: Snapshot, search: Search, vector: Vectors, known: Statistics, numbers: list[int]) -> Part:
-    matches, scores = matched(snapshot, "parents", terms_of(search.query, [""]), known.count, known.average)
+    terms = terms_of(search.query, [""])
+    matches, scores = matched(snapshot, "parents", known.posted, terms, known.count, known.average)
     if numbers:
         ids = np.sort([row["id"] for row in rows_among(snapshot, "parents", ["id"], "document", numbers)])
     else:
@@ -174,11 +226,11 @@ def _spread(known: Statistics, vector: Vectors, scores: NDArray[np.float64]) -> 
 
 def index(change: Change, name: str) -> int:
     """Make the indexes of a large table anew; return the number of cells of the index of vectors."""
-    from lancedb.index import BTree, IvfRq, IvfSq, LabelList
+    from lancedb.index import BTree, IvfRq, IvfSq
 
     cells = max(1, change.counts[name] // _CELL)
     codes: Any = IvfRq(distance_type="dot", num_partitions=cells, num_bits=_BITS)
     if change.record.dimension % 8:  # RaBitQ takes no other dimensions
         codes = IvfSq(distance_type="dot", num_partitions=cells)
-    change.index(name, {"own": codes, "terms": LabelList(), "id": BTree(), "document": BTree()})
+    change.index(name, {"own": codes, "id": BTree(), "document": BTree()})
     return cells

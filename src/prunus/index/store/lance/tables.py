@@ -20,12 +20,23 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from ....core.errors import BadInput, OutsideFailed, PrunusError
+from ....core.ports import Ints
 from ....core.seal import seal
 from ..file.vectors import sync_folder
 
 COMMITS: Final = "commits"
 TABLES: Final = ("documents", "leaves", "parents", "notes")
+KINDS: Final = ("leaves", "parents")
+"""The tables of nodes."""
+POSTED: Final = ("parts", "postings", "stale")
+"""The tables of a large index beside these; see ``postings.py``."""
+LAYOUT, LAYOUT_POSTED = 1, 2
+"""The layout of an index without and with the tables of a large one."""
+_KNOWN: Final = "posted-"
+"""How the tokens of writers begin that know the tables of a large index."""
 
 _AMONG: Final = 5000
 """Most values in one condition."""
@@ -75,11 +86,12 @@ class Record:
     :param version: number of the state for readers of nodes; notes do not change it.
     :param versions: the version of each table.
     :param counts, seals: number of the rows of each table, and the sum of their seals.
-    :param compacted: number of the commit that compacted the tables, and the number of rows then.
-    :param written: rows that have been written since then.
+    :param compacted: number of the commit that compacted the tables, and the number of rows then, without postings.
+    :param written: such rows that have been written since then.
     :param cells: for a large table, the number of cells of its index of vectors.
     :param indexed: number of leaves for which the indexes were made; 0 without.
-    :param token: drawn at random by the writer, by which it knows its own commit.
+    :param token: drawn at random by the writer, by which it knows its own commit. It begins with ``posted-``, which
+        versions of Prunus that know no postings do not write.
     """
 
     number: int
@@ -97,6 +109,14 @@ class Record:
     cells: Mapping[str, int] = field(default_factory=dict)
     indexed: int = 0
     token: str = ""
+
+    @property
+    def posted(self) -> bool:
+        """Whether there are tables of postings that belong to this state.
+
+        They do not after a change by an older version of Prunus that had opened the index before they were made.
+        """
+        return {*POSTED} <= {*self.versions} and self.token.startswith(_KNOWN)
 
     def text(self) -> str:
         """Return the record as JSON."""
@@ -147,12 +167,13 @@ class Tables:
         versions = {}
         with self.told(COMMITS):
             for name in TABLES:
-                versions[name] = int(self._made(name, schemas[name]).version)
+                versions[name] = int(self.made(name, schemas[name]).version)
             record = replace(record, versions=versions)
             first = self.arrow.Table.from_pylist([_row(record)])
             self._connected().create_table(COMMITS, first, exist_ok=True)
 
-    def _made(self, name: str, schema: Any) -> Any:
+    def made(self, name: str, schema: Any) -> Any:
+        """Create an empty table, in place of one that no record names; return a handle."""
         try:
             return self._connected().create_table(name, schema=schema)
         except ValueError as error:
@@ -218,16 +239,19 @@ class Tables:
             raise OutsideFailed(f"{self.place}: the index failed ({error.strerror})", subject=self.place) from error
 
     def prune(self, older: float) -> None:
-        """Remove versions that are older than some seconds. The latest of each table stays."""
-        for name in (*TABLES, COMMITS):
-            with suppress(Lost), self.told(name):
+        """Remove versions that are older than some seconds. The latest of each table stays.
+
+        Lance writes tables of many files anew on this occasion, so it is done after a compaction only.
+        """
+        for name in (*TABLES, *POSTED, COMMITS):
+            with suppress(Lost, Absent), self.told(name):
                 self._connected().open_table(name).optimize(cleanup_older_than=timedelta(seconds=max(older, 0.001)))
 
     def size(self, record: Record) -> int:
         """Return the bytes of the files in the folder; on object storage, those of the present state."""
         if self.folder is None:
             with self.told(COMMITS):
-                handles = [self.at(name, record.versions[name]) for name in TABLES]
+                handles = [self.at(name, record.versions[name]) for name in record.versions]
                 return sum(int(handle.stats()["total_bytes"]) for handle in handles)
         total = 0
         for path in self.folder.rglob("*"):
@@ -289,6 +313,14 @@ class Snapshot:
         """Return columns of the rows of a table as an Arrow table."""
         return self.tables.read(name, self.tables.at(name, self.record.versions[name]), columns, where)
 
+    def take(self, name: str, columns: Sequence[str], offsets: Ints) -> Any:
+        """Return columns of the rows at some places of a table, in the order in which a whole table is read."""
+        table = self.tables.at(name, self.record.versions[name])
+        if not len(offsets):
+            return self.tables.read(name, table, columns, "false")
+        with self.tables.told(name):
+            return table.take_offsets(offsets.tolist()).select(list(columns)).to_arrow()
+
 
 @dataclass(slots=True)
 class Change:
@@ -305,8 +337,10 @@ class Change:
     seals: dict[str, int] = field(init=False)
     cells: dict[str, int] = field(init=False)
     indexed: int = field(init=False)
+    posted: bool = field(init=False)
     _compacted: Sequence[int] = field(init=False)
     _written: int = field(init=False)
+    _gone: dict[str, list[int]] = field(default_factory=dict)
     _open: dict[str, Any] = field(default_factory=dict)
     _tips: dict[str, int] = field(default_factory=dict)
     _began: float = field(default_factory=time.time)
@@ -316,20 +350,46 @@ class Change:
         self.counts, self.seals = {**self.record.counts}, {**self.record.seals}
         self.cells, self.indexed = {**self.record.cells}, self.record.indexed
         self._compacted, self._written = self.record.compacted, self.record.written
+        self.posted = self.record.posted
+        if not self.posted:
+            for name in POSTED:
+                self.counts.pop(name, None)
+                self.seals.pop(name, None)
 
     def read(self, name: str, columns: Sequence[str], where: str = "") -> Any:
         """Return columns of the rows of a table, with the changes so far, as an Arrow table."""
-        table = self._open.get(name) or self.tables.at(name, self.record.versions[name])
+        table = self._open.get(name)  # an empty one is false
+        if table is None:
+            table = self.tables.at(name, self.record.versions[name])
         return self.tables.read(name, table, columns, where)
 
     def drop(self, name: str, column: str, values: Sequence[Any]) -> None:
         """Delete the rows in which a column has one of the values."""
         for where in among(column, values):
-            self._delete(name, where)
+            self.delete(name, where)
 
     def clear(self, name: str) -> None:
-        """Delete all rows."""
-        self._delete(name, "seal >= 0")
+        """Delete all rows, and the postings of the nodes."""
+        self.delete(name, "seal >= 0")
+        if self.posted and name in KINDS:
+            for table in POSTED:
+                self.drop(table, "kind", [name])
+
+    def create(self, name: str, schema: Any) -> None:
+        """Create one of the tables of a large index."""
+        with self.tables.told(name):
+            self._open[name] = self.tables.made(name, schema)
+            self._tips[name] = int(self._open[name].version)
+        self.counts[name] = self.seals[name] = 0
+        self.posted = {*POSTED} <= {*self.counts}
+
+    def add_stale(self, kind: str, ids: Ints) -> None:
+        """Note nodes whose postings do not count any more."""
+        if len(ids):
+            data = ids.astype("<i8").tobytes()
+            row = {"kind": kind, "ids": data, "seal": seal(kind, data)}
+            schema = self.read("stale", ["kind", "ids", "seal"], "false").schema
+            self.add("stale", self.tables.arrow.Table.from_pylist([row], schema=schema))
 
     def add(self, name: str, rows: Any) -> None:
         """Add the rows of an Arrow table, which has a column ``seal``."""
@@ -339,7 +399,7 @@ class Change:
         with self.tables.told(name):
             version = int(table.add(rows).version)
         self._step(name, version)
-        self._written += rows.num_rows
+        self._written += rows.num_rows if name in TABLES else 0
         self.counts[name] += rows.num_rows
         self.seals[name] += sum(rows.column("seal").to_pylist())
 
@@ -357,7 +417,7 @@ class Change:
             raise Lost  # rows of another writer came in between
 
     def index(self, name: str, columns: Mapping[str, Any]) -> None:
-        """Make indexes of a table anew, by column; the table must have been compacted by this change."""
+        """Make indexes of a table anew, by column."""
         table = self._writable(name)
         for column, made in columns.items():
             with self.tables.told(name):
@@ -367,7 +427,7 @@ class Change:
 
     def mark_compacted(self) -> None:
         """Note in the record that the tables have been compacted."""
-        self._compacted, self._written = (self.record.number + 1, sum(self.counts.values())), 0
+        self._compacted, self._written = (self.record.number + 1, sum(self.counts[name] for name in TABLES)), 0
 
     @property
     def empty(self) -> bool:
@@ -381,20 +441,23 @@ class Change:
         :raises Lost: another writer was faster; none of the changes counts.
         """
         known = self.record
+        self._note_gone()
+        versions = {name: number for name, number in known.versions.items() if name in self.counts}
         record = replace(
             known,
+            layout=LAYOUT_POSTED if self.posted else LAYOUT,
             number=known.number + 1,
             version=known.version + nodes,
             next_document=self.next_document,
             next_node=self.next_node,
-            versions={**known.versions, **self._tips},
+            versions={**versions, **self._tips},
             counts=self.counts,
             seals=self.seals,
             compacted=self._compacted,
             written=self._written,
             cells=self.cells,
             indexed=self.indexed,
-            token=secrets.token_hex(16),
+            token=_KNOWN + secrets.token_hex(16),
         )
         for name in self._tips:
             self.tables.sync(name, self._began)
@@ -402,16 +465,30 @@ class Change:
         self.tables.sync(COMMITS, self._began)
         return record
 
-    def _delete(self, name: str, where: str) -> None:
-        sealed = self.read(name, ["seal"], where).column("seal").to_pylist()
+    def delete(self, name: str, where: str) -> None:
+        """Delete the rows for which a condition holds."""
+        noted = self.posted and name in KINDS
+        found = self.read(name, ["seal", "id"] if noted else ["seal"], where)
+        sealed = found.column("seal").to_pylist()
         if not sealed:
             return
+        if noted:
+            self._gone.setdefault(name, []).extend(found.column("id").to_pylist())
         table = self._writable(name)
         with self.tables.told(name):
             version = int(table.delete(where).version)
         self._step(name, version)
         self.counts[name] -= len(sealed)
         self.seals[name] -= sum(sealed)
+
+    def _note_gone(self) -> None:
+        """Note the nodes that have postings and were deleted; one that is written anew is deleted before."""
+        for kind, ids in self._gone.items():
+            parts = self.read("parts", ["first", "end"], f"kind = {quoted(kind)}")
+            first, end = (np.sort(parts.column(name).to_numpy()) for name in ("first", "end"))
+            gone = np.unique(np.asarray(ids, np.int64))
+            within = np.searchsorted(first, gone, "right") > np.searchsorted(end, gone, "right")
+            self.add_stale(kind, gone[within])
 
     def _writable(self, name: str) -> Any:
         """Return a handle of a table at the version of the record, which is then its latest."""

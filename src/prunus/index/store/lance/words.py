@@ -1,8 +1,8 @@
 """The stemmed words of texts in LanceDB, and BM25 as the other stores compute it.
 
-Each row holds its distinct words with their weighted counts. Lance finds the rows that hold a word of the question, in
-a large table by an index; the scores are computed from these rows. Lance's own full-text search is not used: its scores
-follow another formula.
+Each row holds its distinct words with their weighted counts. In a small index, Lance finds the rows that hold a word of
+the question, and the scores are computed from these rows; a large one has postings, which are made from the rows: see
+``postings.py``. Lance's own full-text search is not used: its scores follow another formula.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ....core.ports import Ints
 from ....core.text.bm25 import stem, tokens
 from ...seals import Damaged
+from .._postings import packed
 from .._words import K1, B, clean
 from .tables import Snapshot, quoted
 
@@ -75,6 +76,12 @@ class Rows:
             if _seal(text[starts[row] : starts[row + 1]], lengths[first:last], weights[first:last]) != expected:
                 raise Damaged(f"the words of node {self.ids[row]} do not match their checksum")
 
+    def words_of_rows(self) -> tuple[Any, Ints, NDArray[np.float32]]:
+        """Return the words of all rows as a dictionary array, and the row and the weighted count of each."""
+        first, last = int(self._ends[0]), int(self._ends[-1])
+        row = np.repeat(np.arange(len(self.ids)), np.diff(self._ends))
+        return self._terms[first:last].dictionary_encode(), row, self._weights[first:last]
+
     def bm25(self, terms: Sequence[str], count: int, average: float) -> NDArray[np.float64]:
         """Return the BM25 score of each row, by the formula of SQLite's full text.
 
@@ -93,10 +100,27 @@ class Rows:
         return np.asarray(np.bincount(row, scores, minlength=len(self.ids)), np.float64)
 
 
-def matched(
+def grouped(rows: Rows, places: Ints) -> tuple[Any, Ints, bytes]:
+    """Return the words of rows as postings: the distinct terms, where those of each begin, and all, one after another.
+
+    The postings of term ``n`` are bytes ``4 * starts[n]`` to ``4 * starts[n + 1]``, by their places.
+
+    :param places: of each row, 0 to 65,535.
+    """
+    encoded, row, weights = rows.words_of_rows()
+    codes = encoded.indices.to_numpy().astype(np.uint64)
+    twice = np.minimum(np.rint(2 * weights), 0xFFFF).astype(np.uint64)
+    keys = np.sort(codes << np.uint64(32) | places[row].astype(np.uint64) << np.uint64(16) | twice)
+    counts = np.bincount((keys >> np.uint64(32)).astype(np.int64), minlength=len(encoded.dictionary))
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    at, weighted = ((keys >> np.uint64(16)) & np.uint64(0xFFFF), keys & np.uint64(0xFFFF))
+    return encoded.dictionary, starts, packed(at.astype(np.int64), weighted.astype(np.int64))
+
+
+def scanned(
     snapshot: Snapshot, name: str, terms: Sequence[str], count: int, average: float
 ) -> tuple[Ints, NDArray[np.float64]]:
-    """Return the nodes of a table that hold a term, and their BM25 scores.
+    """Return the nodes of a table that hold a term, in any order, and their BM25 scores, from their rows.
 
     :raises Damaged: the words of one do not match their checksum.
     """
