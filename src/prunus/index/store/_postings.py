@@ -56,6 +56,12 @@ def unpacked(data: bytes | memoryview) -> tuple[Ints, NDArray[np.float64]]:
     return np.asarray(values >> 16, np.int64), np.asarray((values & 0xFFFF) * 0.5, np.float64)
 
 
+def joined(hits: Sequence[Hits]) -> Hits:
+    """Return the hits of one term in several parts as one; there is at least one."""
+    ids, frequency, words = zip(*((each.ids, each.frequency, each.words) for each in hits), strict=True)
+    return Hits(np.concatenate(ids), np.concatenate(frequency), np.concatenate(words))
+
+
 def bm25(hits: Sequence[Hits], count: int, average: float) -> tuple[Ints, NDArray[np.float64]]:
     """Return the nodes with a term, sorted, and their BM25 scores by the formula of SQLite's full text.
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ....core.ports import Ints
 from ....core.seal import seal
 from ...seals import Damaged, check
-from .._postings import FEWEST, WIDTH, Hits, bm25, unpacked
+from .._postings import FEWEST, WIDTH, Hits, bm25, joined, unpacked
 from .rows import check_sum
 from .tables import KINDS, Change, Snapshot, among, quoted
 from .words import COLUMNS, Rows, grouped, scanned
@@ -91,12 +91,7 @@ class Posted:
             if term in self.loose:
                 hits = _hits(self.loose[term], self.words)
                 found.setdefault(term, []).append(Hits(self.ids[hits.ids], hits.frequency, hits.words))
-        return [
-            Hits(
-                *(np.concatenate(column) for column in zip(*((h.ids, h.frequency, h.words) for h in each), strict=True))
-            )
-            for each in found.values()
-        ]
+        return [joined(each) for each in found.values()]
 
 
 def _hits(nodes: bytes, words: NDArray[Any]) -> Hits:

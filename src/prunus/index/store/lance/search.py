@@ -18,7 +18,7 @@ from ....core.errors import BadInput
 from ....core.ports import Ints, Vectors
 from ...nodes import Candidates, ScoreMoments, Search
 from ...seals import Damaged
-from .._best import around, largest, moments_of
+from .._best import around, largest, moments_of, scores_of
 from .._words import clean, terms_of
 from . import rows as _rows
 from .postings import Posted, matched, posted
@@ -178,7 +178,7 @@ def _leaves(
         raise Damaged("rows of the table leaves are missing")
     cosine = found.matrix @ vector
     columns = [ids[chosen], np.zeros(len(chosen), np.int64), document[chosen], found.place, found.tokens,
-               cosine.astype(np.float64), _scores_of(ids[chosen], matches, scores), siblings[chosen]]  # fmt: skip
+               cosine.astype(np.float64), scores_of(ids[chosen], matches, scores), siblings[chosen]]  # fmt: skip
     return columns, _spread(known, vector, scores)
 
 
@@ -191,7 +191,7 @@ def _summaries(snapshot: Snapshot, search: Search, vector: Vectors, known: Stati
         ids = np.union1d(_nearest(snapshot, "parents", vector, search.count), largest(matches, scores, search.count))
     found = _rows.checked_summaries(snapshot, ids.astype(np.int64).tolist())
     columns = [found.ids, found.layer, found.document, np.full(len(found.ids), -1), found.tokens,
-               (found.matrix @ vector).astype(np.float64), _scores_of(found.ids, matches, scores),
+               (found.matrix @ vector).astype(np.float64), scores_of(found.ids, matches, scores),
                np.zeros(len(found.ids), np.int64)]  # fmt: skip
     return columns, _spread(known, vector, scores)
 
@@ -206,15 +206,6 @@ def _nearest(snapshot: Snapshot, name: str, vector: Vectors, count: int) -> Ints
             query = query.nprobes(cells)
         found = query.limit(count).to_arrow()
     return np.asarray(found.column("id").to_numpy(), np.int64)
-
-
-def _scores_of(ids: Ints, matches: Ints, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the BM25 scores of nodes; 0 for one without a term of the question."""
-    if not len(matches):
-        return np.zeros(len(ids))
-    order = np.argsort(matches)
-    at = order[np.minimum(np.searchsorted(matches, ids, sorter=order), len(matches) - 1)]
-    return np.where(matches[at] == ids, scores[at], 0.0)
 
 
 def _spread(known: Statistics, vector: Vectors, scores: NDArray[np.float64]) -> ScoreMoments:

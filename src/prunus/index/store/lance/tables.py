@@ -36,7 +36,7 @@ POSTED: Final = ("parts", "postings", "stale")
 LAYOUT, LAYOUT_POSTED = 1, 2
 """The layout of an index without and with the tables of a large one."""
 _KNOWN: Final = "posted-"
-"""How the tokens of writers begin that know the tables of a large index."""
+"""Begins the token of a writer that knows the tables of a large index."""
 
 _AMONG: Final = 5000
 """Most values in one condition."""

@@ -120,7 +120,7 @@ def grouped(rows: Rows, places: Ints) -> tuple[Any, Ints, bytes]:
 def scanned(
     snapshot: Snapshot, name: str, terms: Sequence[str], count: int, average: float
 ) -> tuple[Ints, NDArray[np.float64]]:
-    """Return the nodes of a table that hold a term, in any order, and their BM25 scores, from their rows.
+    """Return the nodes of a table that hold a term, sorted, and their BM25 scores, from their rows.
 
     :raises Damaged: the words of one do not match their checksum.
     """
@@ -128,7 +128,8 @@ def scanned(
         return np.zeros(0, np.int64), np.zeros(0)
     where = f"array_has_any(terms, [{', '.join(map(quoted, terms))}])"
     rows = Rows(snapshot.tables.arrow, snapshot.read(name, COLUMNS, where))
-    return rows.ids, rows.bm25(terms, count, average)
+    order = np.argsort(rows.ids)
+    return rows.ids[order], rows.bm25(terms, count, average)[order]
 
 
 def _joined(arrow: Any, column: Any) -> Any:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ....core.ports import Ints
 from .. import _postings, _words
-from .._postings import Hits, unpacked
+from .._postings import Hits, joined, unpacked
 from .near import KINDS
 from .pool import alone
 
@@ -104,7 +104,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What one state of the index has postings of.
+    """The parts of one state of the index, and the nodes that do not count in them.
 
     :param after: the number from which on nodes have none.
     :param stale: nodes whose postings and columns do not count, sorted.
@@ -232,7 +232,7 @@ def _replace(cursor: Any, old: Sequence[Part], ranges: Sequence[tuple[int, int]]
 
 
 def state_of(cursor: Any, kept: Columns) -> State:
-    """Return what the present state has postings of.
+    """Return the parts of the present state, and the nodes that do not count in them.
 
     :param cursor: returns binary data, and sees one state of the index.
     :param kept: columns of an earlier state, of which those of the same parts are not read again.
@@ -304,7 +304,7 @@ def hits(cursor: Any, state: State, terms: Sequence[str], leaves: bool) -> list[
             found[at[term]].append(Hits(places + part.first, frequency, columns.words[start + places].astype(np.int64)))
     for place, looked_up in enumerate(_looked_up(cursor, state, terms, leaves)):
         found[place].append(looked_up)
-    return [_joined(each) for each in found]
+    return [joined(each) for each in found]
 
 
 def _without(state: State, leaves: bool) -> tuple[list[str], list[int]]:
@@ -329,10 +329,3 @@ def _looked_up(cursor: Any, state: State, terms: Sequence[str], leaves: bool) ->
     for frequency in table[2:]:
         holding = frequency > 0
         yield Hits(ids[holding], frequency[holding], words[holding])
-
-
-def _joined(hits: Sequence[Hits]) -> Hits:
-    columns = zip(*((each.ids, each.frequency, each.words) for each in hits), strict=True)
-    make: Any = Hits  # the columns are in the order of its fields
-    result: Hits = make(*map(np.concatenate, columns))
-    return result
