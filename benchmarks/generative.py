@@ -27,6 +27,7 @@ from typing import Any
 from benchmarks.protocol import forget_peak, peak_mb
 from benchmarks.report import finish, json_line, parser, say, table, verdict
 from benchmarks.workers import BenchError
+from prunus.core.installation import pip_install
 
 LARGEST = 1.25
 """Time of one pass over that of the prefill, at most."""
@@ -296,7 +297,7 @@ def run(options: argparse.Namespace) -> bool:
         import torch
         import transformers
     except ImportError as error:
-        raise BenchError(f"{error}; run: pip install 'prunus[transformers]'") from error
+        raise BenchError(f"{error}; run: {pip_install('transformers')}") from error
     if options.device.startswith("cuda") and not torch.cuda.is_available():
         raise BenchError("torch finds no CUDA device; use --device cpu")
     if not options.device.startswith("cuda"):

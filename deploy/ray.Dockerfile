@@ -5,8 +5,6 @@ WORKDIR /build
 COPY requirements requirements
 COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY src src
-COPY evals/prunus_evals evals/prunus_evals
-COPY train/prunus_train train/prunus_train
 # without a compiler the wheel holds Python sources alone: slower, the same results
 # hadolint ignore=DL3042
 RUN pip install --require-hashes --target /tmp/tools -r requirements/dev.lock \

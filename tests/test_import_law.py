@@ -176,6 +176,14 @@ def test_guests_see_the_door_and_what_they_measure(guest: str) -> None:
                 assert inside(target.removeprefix("prunus."), GUESTS_SEE), f"{module} imports {target}"
 
 
+def test_training_uses_what_is_public_in_the_evaluations_and_they_never_use_training() -> None:
+    for module, source in modules(REPOSITORY / "train/prunus_train", "prunus_train"):
+        for target in imports(module, source):
+            assert not target.startswith("prunus_evals") or "._" not in target, f"{module} imports {target}"
+    for module, source in modules(REPOSITORY / "evals/prunus_evals", "prunus_evals"):
+        assert not [name for name in imports(module, source) if inside(name, "prunus_train")], module
+
+
 @pytest.mark.parametrize(
     ("module", "source"),
     [

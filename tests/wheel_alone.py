@@ -14,6 +14,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import zipfile
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -67,6 +68,14 @@ def install(wheel: Path, folder: Path) -> Path:
     return programs
 
 
+def check_contents(wheel: Path) -> None:
+    """Check that a wheel holds Prunus alone: evaluations and training are distributions of their own."""
+    with zipfile.ZipFile(wheel) as archive:
+        folders = {name.partition("/")[0] for name in archive.namelist() if "/" in name}
+    foreign = {name for name in folders if name != "prunus" and not name.endswith(".dist-info")}
+    expect(not foreign, f"{wheel.name} holds {', '.join(sorted(foreign))}")
+
+
 def check_compiled(wheel: Path) -> None:
     """Check that a wheel is compiled if a compiler is installed: a pure wheel works too, but more slowly."""
     compiler = shutil.which(os.environ.get("CC", "cc"))
@@ -99,6 +108,7 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="wheel-"))
     try:
         wheel = newest_wheel(dist)
+        check_contents(wheel)
         check_compiled(wheel)
         try_out(install(wheel, folder), folder)
     except Failed as failed:

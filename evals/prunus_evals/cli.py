@@ -26,6 +26,7 @@ from prunus_evals import (
     index_tasks,
     listing,
     mixed,
+    pruner,
     quotes,
     ranking,
     reference,
@@ -40,6 +41,7 @@ from prunus_evals import (
     tokens,
 )
 from prunus_evals.errors import EvalError, ReaderFailed, SystemFailed
+from prunus_evals.labels import Recipe
 from prunus_evals.progress import Progress
 from prunus_evals.records import Outcome
 from prunus_evals.report.files import write as write_report
@@ -503,8 +505,6 @@ def pruner_command(model: str, half: Half, task: str, wanted: str, budget: int, 
 
     Example: prunus eval pruner --model model/ --half report --budget 1024
     """
-    from prunus_evals import pruner  # here: it imports prunus_train
-    from prunus_train.data.labels import Recipe
 
     names = [name.strip() for name in wanted.split(",") if name.strip()]
     names += [f"generative:{model}"] if model != "none" else []

@@ -24,10 +24,10 @@ from prunus.engines import Maker
 from prunus.evidence.blocks import Blocks
 from prunus_evals import stats, tasks
 from prunus_evals.bm25 import BM25
+from prunus_evals.labels import Recipe, gold_blocks, pruned
 from prunus_evals.metrics.ranked import of_rank
 from prunus_evals.records import Question
 from prunus_evals.split import Half
-from prunus_train.data.labels import Recipe, gold_blocks, pruned
 
 METRICS = ("hit@1", "hit@3", "mrr")
 BASELINES = ("chance", "bm25")

@@ -25,6 +25,7 @@ import httpx
 
 from prunus.core.errors import BadBudget, OutsideFailed, OverWindow, PrunusError, one_line
 from prunus.core.events import TokenEvent, UsageEvent
+from prunus.core.installation import pip_install
 from prunus.core.options import Options
 from prunus.core.ports import LLM
 from prunus.core.registry import split_spec
@@ -245,7 +246,7 @@ def missing(spec: str) -> str:
     if engine != "transformers":
         return ""
     if find_spec("torch") is None or find_spec("transformers") is None:
-        return "transformers and torch are not installed; run: pip install 'prunus[transformers]'"
+        return f"transformers and torch are not installed; run: {pip_install('transformers')}"
     if _folder(spec) is not None or not model:  # that no model is named, the engine says
         return ""
     from huggingface_hub import try_to_load_from_cache  # here: it comes with transformers

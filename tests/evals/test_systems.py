@@ -208,9 +208,7 @@ def test_an_unknown_variant_is_one_line_that_says_what_there_is(name: str, said:
 
 def test_a_system_that_lacks_a_package_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("prunus_evals.systems._embed.find_spec", lambda name: None)
-    with pytest.raises(
-        DataMissing, match=r"chunks:fixed:minilm: minilm needs onnxruntime: pip install 'prunus\[onnx\]'"
-    ):
+    with pytest.raises(DataMissing, match=r"chunks:fixed:minilm: minilm needs onnxruntime: pip install .*\[onnx\]'"):
         systems.make("chunks:fixed:minilm", llama2())
 
 

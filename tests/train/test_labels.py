@@ -14,11 +14,11 @@ from prunus_train.errors import DataBroken
 
 pytest.importorskip("selectolax")
 
-from prunus_evals import tasks
+from prunus_evals import labels, tasks
+from prunus_evals.labels import Recipe
 from prunus_evals.records import Question, one_page
-from prunus_train.data import labels, pruner
+from prunus_train.data import pruner
 from prunus_train.data.form import content, form_of
-from prunus_train.data.labels import Recipe
 
 FINE = Recipe(first_stage="bm25", coarse=40, fine=8)
 PAGE = (

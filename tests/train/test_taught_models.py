@@ -21,10 +21,10 @@ from prunus.engines import Maker
 from prunus.models.llm.transformers import Engine
 
 pytest.importorskip("selectolax")
+from prunus_evals.labels import Recipe as Blocks
 from prunus_evals.records import Document, Question
 from prunus_train.data import extractor, parser, pruner
 from prunus_train.data.asked import Asked
-from prunus_train.data.labels import Recipe as Blocks
 from prunus_train.data.sheet import Sheet, write_lines
 from prunus_train.llm import base, measures, training
 from prunus_train.llm.presets import Recipe

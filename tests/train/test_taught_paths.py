@@ -20,12 +20,12 @@ from prunus.evidence.numbered_paths import number
 
 pytest.importorskip("selectolax")
 
-from prunus_evals import tasks
+from prunus_evals import labels, tasks
 from prunus_evals.data import VARIABLE
+from prunus_evals.labels import Recipe
 from prunus_evals.records import Question, one_page
-from prunus_train.data import contexts, labels, pruner
+from prunus_train.data import contexts, pruner
 from prunus_train.data.form import form_of
-from prunus_train.data.labels import Recipe
 
 BUDGET = 90
 FINE = Recipe(first_stage="bm25", coarse=24, fine=10)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prunus.core.errors import MissingExtra
+from prunus.core.installation import pip_install_folder
 from prunus.models.boosted import Boosted
 from prunus_train.errors import DataBroken
 
@@ -110,7 +111,7 @@ def need_library() -> Any:
         import lightgbm
     except ImportError as error:
         raise MissingExtra(
-            "boosted trees are trained by lightgbm; run: pip install 'prunus[train]'", subject="lightgbm"
+            f"boosted trees are trained by lightgbm; run: {pip_install_folder('train')}", subject="lightgbm"
         ) from error
     return lightgbm
 

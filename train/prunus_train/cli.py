@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from prunus.core.errors import PrunusError
+from prunus.core.installation import pip_install, pip_install_folder
 from prunus_evals.errors import EvalError
 from prunus_train.data_command import data_group, numbers
 from prunus_train.errors import Stopped, TrainError
 from prunus_train.llm.command import dpo_command, sft_command
-from prunus_train.policy.command import policy_command, policy_compare_command
 
 
 class _Group(click.Group):
@@ -39,7 +39,6 @@ def main() -> None:
       prunus train blocks --sets train/ -o blocks.npz
       prunus train reader --sets train/ -o model/ --bf16
       prunus train static --sets train/ -o static/
-      prunus train policy --sets train/ -o policy/
     """
 
 
@@ -288,7 +287,9 @@ def static_command(out: Path, sets: Path, seed: int, part: float, pieces: int, a
     from prunus_train.static import fit, recipe
 
     if find_spec("torch") is None:
-        raise TrainError("torch is not installed; run: pip install 'prunus[train,onnx,multilingual]'")
+        raise TrainError(
+            f"torch is not installed; run: {pip_install_folder('train')} && {pip_install('onnx', 'multilingual')}"
+        )
 
     sizes = recipe.Sizes().part(part, pieces)
     found = recipe.make(sets, out, sizes, fit.Plan(seed=seed), lambda line: click.echo(line, err=True))
@@ -301,5 +302,3 @@ def static_command(out: Path, sets: Path, seed: int, part: float, pieces: int, a
 main.add_command(data_group)
 main.add_command(sft_command)
 main.add_command(dpo_command)
-main.add_command(policy_command)
-main.add_command(policy_compare_command)

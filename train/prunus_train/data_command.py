@@ -115,8 +115,8 @@ def pruner_command(out: Path, sources: str, budgets: str, half: Half, as_json: b
       prunus train data pruner -o samples.jsonl --from own:questions.jsonl
       prunus train data pruner -o samples.jsonl --bare pairs.jsonl --search searxng:http://localhost:8888
     """
+    from prunus_evals.labels import Recipe
     from prunus_train.data import found_pages, pruner  # here: the help does not need these modules
-    from prunus_train.data.labels import Recipe
 
     sizes = numbers(budgets, "--budgets")
     if min(sizes) < 1:

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
+from prunus.core.installation import pip_install, pip_install_folder
 from prunus_train.data.reader_questions import ReaderQuestion
 from prunus_train.errors import DataBroken, TrainError
 from prunus_train.reader_presets import BESIDE, Job, Run
@@ -71,7 +72,9 @@ def need_packages() -> None:
         import onnxruntime  # noqa: F401
         import torch  # noqa: F401
     except ImportError as error:
-        raise TrainError(f"{error.name} is not installed; run: pip install 'prunus[train,onnx]'") from error
+        raise TrainError(
+            f"{error.name} is not installed; run: {pip_install_folder('train')} && {pip_install('onnx')}"
+        ) from error
 
 
 def packaged_base() -> Path:

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from prunus.core.installation import pip_install
 from prunus_train.errors import TrainError
 from prunus_train.reader_model import CrossEncoder
 from prunus_train.reader_presets import ABOVE
@@ -80,7 +81,7 @@ def exported(model: CrossEncoder, longest: int) -> bytes:
                 dynamic_axes={name: {0: "rows", 1: "tokens"} for name in _INPUTS} | {"logits": {0: "rows"}},
             )
     except ImportError as error:
-        raise TrainError("onnx is not installed; run: pip install 'prunus[onnx]'") from error
+        raise TrainError(f"onnx is not installed; run: {pip_install('onnx')}") from error
     finally:
         model.positions.weight.data = kept
     return found.getvalue()
@@ -92,7 +93,7 @@ def int8(graph: bytes) -> bytes:
         import onnx
         from onnxruntime.quantization import QuantType, quantize_dynamic
     except ImportError as error:
-        raise TrainError("onnx and onnxruntime are not installed; run: pip install 'prunus[onnx]'") from error
+        raise TrainError(f"onnx and onnxruntime are not installed; run: {pip_install('onnx')}") from error
     model = onnx.load_from_string(graph)
     model.metadata_props.add(key="onnx.quant.pre_process", value="onnxruntime.quant")  # silences a warning
     shapes = {weight.name: tuple(weight.dims) for weight in model.graph.initializer}

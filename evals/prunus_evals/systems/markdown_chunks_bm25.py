@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from prunus.core.installation import pip_install_folder
 from prunus_evals.records import System
 from prunus_evals.systems import chunks
 from prunus_evals.systems._chunks import PACKERS
@@ -11,7 +12,7 @@ from prunus_evals.tokens import Counter
 VARIANTS = tuple(PACKERS)
 
 
-NEEDS = "pip install 'prunus[evals]' (markdownify)"
+NEEDS = f"{pip_install_folder('evals')} (markdownify)"
 
 
 def missing(variant: str) -> str:

@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Sequence
 
+from prunus.core.installation import pip_install
 from prunus_evals import prompts, readers
 from prunus_evals.errors import UnknownName
 from prunus_evals.records import Asker, Document, Reply, Stage, System
@@ -22,7 +23,7 @@ from prunus_evals.tokens import Counter
 HTML = 16_000
 WRITTEN = 4096
 OPTIONS: Kinds = {"html": int, "tokens": int}
-LACKS = "name a language model, as readerlm:transformers:FOLDER; pip install 'prunus[transformers]'"
+LACKS = f"name a language model, as readerlm:transformers:FOLDER; {pip_install('transformers')}"
 _SPACE = re.compile(r"\s+")
 
 
@@ -105,7 +106,7 @@ def accepts(variant: str) -> bool:
     return True
 
 
-NEEDS = "a language model, as readerlm:transformers:FOLDER; pip install 'prunus[transformers]'"
+NEEDS = f"a language model, as readerlm:transformers:FOLDER; {pip_install('transformers')}"
 
 
 def missing(variant: str) -> str:

@@ -28,6 +28,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from prunus.core.installation import pip_install
 from prunus.index.retrieve import Retrieved
 from prunus_evals import index
 from prunus_evals.errors import UnknownName
@@ -152,14 +153,14 @@ def accepts(variant: str) -> bool:
     return found.head in index.TREES and _embed.is_embedder(found.options.get("embedder", "static"))
 
 
-NEEDS = f"raptor: pip install 'prunus[raptor]'; {_embed.NEEDS}; summaries: a language model, as @llm=SPEC"
+NEEDS = f"raptor: {pip_install('raptor')}; {_embed.NEEDS}; summaries: a language model, as @llm=SPEC"
 
 
 def missing(variant: str) -> str:
     """Return which package a tree or an embedder lacks; '' where nothing is missing."""
     found = _variant(variant)
     gone = [name for name in ("umap", "sklearn") if found.head == "raptor" and find_spec(name) is None]
-    return "pip install 'prunus[raptor]'" if gone else _embed.missing(found.options.get("embedder", "static"))
+    return pip_install("raptor") if gone else _embed.missing(found.options.get("embedder", "static"))
 
 
 def make(counter: Counter, variant: str, folder: Path | None = None) -> System:

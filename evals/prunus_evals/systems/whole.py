@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 
 import prunus
+from prunus.core.installation import pip_install_folder
 from prunus_evals.records import Asker, Document, Format, System
 from prunus_evals.systems._documents import html_of, markdown_of, page_of, soup_of
 from prunus_evals.systems._stages import COSTS, Stages
@@ -65,13 +66,13 @@ def accepts(variant: str) -> bool:
     return read("whole", variant, OPTIONS).head in VARIANTS
 
 
-NEEDS = "; ".join(f"{name}: pip install 'prunus[evals]' ({package})" for name, package in PACKAGES.items())
+NEEDS = "; ".join(f"{name}: {pip_install_folder('evals')} ({package})" for name, package in PACKAGES.items())
 
 
 def missing(variant: str) -> str:
     """Return which package a variant lacks; '' where it lacks none."""
     package = PACKAGES.get(variant.partition("@")[0], "")
-    return f"pip install 'prunus[evals]' ({package})" if package and find_spec(package) is None else ""
+    return f"{pip_install_folder('evals')} ({package})" if package and find_spec(package) is None else ""
 
 
 def make(counter: Counter, variant: str) -> System:

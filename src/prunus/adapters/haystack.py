@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import MissingExtra
+from ..core.installation import pip_install
 from ..core.sync import run
 from ..core.types import Format, Page
 from .evidence import Evidence, Text, whole_pages
@@ -15,7 +16,7 @@ try:
     from haystack import Document, component
     from haystack.dataclasses import ByteStream
 except ImportError as error:
-    raise MissingExtra("Haystack is not installed; run: pip install 'prunus[haystack]'", subject="haystack") from error
+    raise MissingExtra(f"Haystack is not installed; run: {pip_install('haystack')}", subject="haystack") from error
 
 
 @component

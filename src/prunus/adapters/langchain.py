@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..core.errors import MissingExtra
+from ..core.installation import pip_install
 from ..core.settings import Settings
 from ..core.sync import run
 from ..core.types import Format
@@ -18,9 +19,7 @@ try:
     from langchain_core.retrievers import BaseRetriever
     from pydantic import PrivateAttr
 except ImportError as error:
-    raise MissingExtra(
-        "LangChain is not installed; run: pip install 'prunus[langchain]'", subject="langchain"
-    ) from error
+    raise MissingExtra(f"LangChain is not installed; run: {pip_install('langchain')}", subject="langchain") from error
 
 
 class PrunusRetriever(BaseRetriever):

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..api.index import Index
 from ..core.errors import MissingExtra
+from ..core.installation import pip_install
 from ..core.options import Options
 from ..core.settings import Settings
 from ..core.sync import run
@@ -21,7 +22,7 @@ try:
     from llama_index.core.schema import Document, NodeWithScore, QueryBundle, TextNode
 except ImportError as error:
     raise MissingExtra(
-        "LlamaIndex is not installed; run: pip install 'prunus[llama-index]'", subject="llama-index"
+        f"LlamaIndex is not installed; run: {pip_install('llama-index')}", subject="llama-index"
     ) from error
 
 _FOR_CODE = ["document", "score", "blocks"]

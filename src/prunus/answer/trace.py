@@ -10,6 +10,7 @@ from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..core.errors import MissingExtra
+from ..core.installation import pip_install
 from ..core.text.secrets import hide_secrets
 from ..core.types import Trace, Usage
 
@@ -89,7 +90,7 @@ def spans(tracer: Any = None) -> Listener:
     try:
         from opentelemetry import trace as otel
     except ImportError as error:
-        raise MissingExtra("spans need OpenTelemetry; run: pip install 'prunus[otel]'", subject="otel") from error
+        raise MissingExtra(f"spans need OpenTelemetry; run: {pip_install('otel')}", subject="otel") from error
     tracer = tracer or otel.get_tracer("prunus")
 
     def listen(trace: Trace) -> None:

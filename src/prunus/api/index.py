@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from ..core.errors import BadInput, MissingExtra, OutsideFailed
 from ..core.events import answer_of
+from ..core.installation import pip_install
 from ..core.options import Options
 from ..core.registry import make_engine
 from ..core.settings import Settings, load_settings
@@ -38,10 +39,6 @@ if TYPE_CHECKING:
     from ..index.found import Pages
     from ..index.retrieve import Retrieved, Retriever
     from ..index.spread import Spread
-
-
-_OLD: Final = "those vectors are now the embedder wordllama (pip install 'prunus[wordllama]'): name it"
-"""What is said of indexes with vectors of the embedder that was called ``static`` before."""
 
 
 class Index:
@@ -149,7 +146,9 @@ class Index:
         embedder = self._maker.make("embedder")
         identity, dimension = identity_of(embedder)
         if identity != self.store.embedder or dimension not in (0, self.store.dimension):
-            named = _OLD if self.store.embedder == "static" else "name that embedder"
+            named = "name that embedder"
+            if self.store.embedder == "static":  # so it was called before
+                named = f"those vectors are now the embedder wordllama ({pip_install('wordllama')}): name it"
             raise BadInput(
                 f"{self.place}: this index was built with the embedder {self.store.embedder} ({self.store.dimension} "
                 f"dimensions), not with {identity}; {named}, or build the index anew",

@@ -14,6 +14,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl
 
 from ..core.errors import BadInput, MissingExtra, OutsideFailed, one_line
+from ..core.installation import pip_install
 from .places import Remote, is_remote
 
 NAME: Final = "pages.lance"
@@ -96,5 +97,5 @@ def _package() -> Any:
         import lance
         import lance.fragment
     except ImportError as error:
-        raise MissingExtra("--to lance needs Lance; run: pip install 'prunus[lance]'", subject="lance") from error
+        raise MissingExtra(f"--to lance needs Lance; run: {pip_install('lance')}", subject="lance") from error
     return lance

@@ -17,6 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from ..core.errors import BadInput, Failures, MissingExtra, OutsideFailed, one_line
+from ..core.installation import pip_install
 from .crew import Alone
 from .output import Counts, Output, Writes
 from .read import parquet_packages
@@ -183,7 +184,7 @@ def package() -> Any:
         import ray
         import ray.data
     except ImportError as error:
-        raise MissingExtra("--on ray needs Ray; run: pip install 'prunus[ray]'", subject="ray") from error
+        raise MissingExtra(f"--on ray needs Ray; run: {pip_install('ray')}", subject="ray") from error
     return ray
 
 

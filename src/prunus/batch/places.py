@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, Final, TypeVar, cast
 from urllib.parse import parse_qsl
 
 from ..core.errors import BadInput, MissingExtra, OutsideFailed, PrunusError, one_line
+from ..core.installation import pip_install
 
 T = TypeVar("T")
 
@@ -283,7 +284,7 @@ def _arrow_fs() -> Any:
         import pyarrow.fs
     except ImportError as error:
         raise MissingExtra(
-            "addresses of files need the package pyarrow; run: pip install 'prunus[parquet]'", subject="pyarrow"
+            f"addresses of files need the package pyarrow; run: {pip_install('parquet')}", subject="pyarrow"
         ) from error
     return pyarrow.fs
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeAlias, cast
 
 from ..core.errors import BadInput, BadPage, MissingExtra, PrunusError, one_line
+from ..core.installation import pip_install
 from ..core.settings import Settings
 from ..core.types import Page
 from ..engines import formats
@@ -362,6 +363,6 @@ def parquet_packages() -> tuple[Any, Any]:
         import pyarrow.parquet
     except ImportError as error:
         raise MissingExtra(
-            "Parquet and Arrow need the package pyarrow; run: pip install 'prunus[parquet]'", subject="pyarrow"
+            f"Parquet and Arrow need the package pyarrow; run: {pip_install('parquet')}", subject="pyarrow"
         ) from error
     return pyarrow, pyarrow.parquet

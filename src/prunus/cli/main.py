@@ -14,6 +14,7 @@ from typing import Any, Final
 import click
 
 from ..core.errors import MissingExtra, PrunusError
+from ..core.installation import pip_install_folder
 from ..core.text.near import did_you_mean
 from ..core.text.secrets import hide_secrets
 from .output import forget_stdout, one_line, say
@@ -39,8 +40,8 @@ COMMANDS: Final = {
 GROUP: Final = "prunus.commands"
 """The entry-point group of foreign commands; a foreign command cannot replace one of `COMMANDS`."""
 
-EXTRAS: Final = {"eval": "evals", "train": "train"}
-"""Foreign commands of this distribution → the extra that installs their packages."""
+GUESTS: Final = {"eval": "evals", "train": "train"}
+"""Commands of other distributions of this repository → their folder; they are listed even where they are missing."""
 
 
 class App(click.Group):
@@ -48,13 +49,16 @@ class App(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the built-in commands, then the foreign commands."""
-        return [*COMMANDS, *sorted(foreign_commands())]
+        return [*COMMANDS, *sorted({*GUESTS, *foreign_commands()})]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load a command; a foreign command that cannot be imported reports this when it is invoked."""
         if cmd_name in COMMANDS:
             return _built_in(cmd_name)
         entry = foreign_commands().get(cmd_name)
+        if entry is None and cmd_name in GUESTS:
+            command = pip_install_folder(GUESTS[cmd_name])
+            return _broken(cmd_name, MissingExtra(f"{cmd_name} is not installed; run: {command}", subject=cmd_name))
         return _load(entry) if entry else None
 
     def resolve_command(
@@ -70,10 +74,10 @@ class App(click.Group):
         """Write the list of commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
-        foreign = foreign_commands()
-        if foreign:
-            with formatter.section("Commands from extras and other packages"):
-                formatter.write_dl([(name, _origin(entry)) for name, entry in sorted(foreign.items())])
+        packages = {name: f"prunus-{folder}" for name, folder in GUESTS.items()}
+        packages |= {name: entry.dist.name if entry.dist else entry.value for name, entry in foreign_commands().items()}
+        with formatter.section("Commands from other packages"):
+            formatter.write_dl([(name, f"From the package {package}.") for name, package in sorted(packages.items())])
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command and exit with its code."""
@@ -140,11 +144,13 @@ def _is_installed(module: str) -> bool:
 def _missing(name: str, error: ImportError) -> MissingExtra:
     """Return the error for a package that is missing, with the line that installs it."""
     package = error.name or str(error)
-    if name in EXTRAS:
-        way = f"run: pip install 'prunus[{EXTRAS[name]}]'"
+    if name not in GUESTS:
+        command = f"pip install {package.partition('.')[0]}"
+    elif package.startswith("prunus_evals"):
+        command = pip_install_folder("evals")
     else:
-        way = f"run: pip install {package.partition('.')[0]}"
-    return MissingExtra(f"{name} needs {package}, which is not installed; {way}", subject=name)
+        command = pip_install_folder(GUESTS[name])
+    return MissingExtra(f"{name} needs {package}, which is not installed; run: {command}", subject=name)
 
 
 def _broken(name: str, error: PrunusError) -> click.Command:
@@ -158,13 +164,6 @@ def _broken(name: str, error: PrunusError) -> click.Command:
         context_settings={"ignore_unknown_options": True, "help_option_names": []},
         help=one_line(str(error)),
     )
-
-
-def _origin(entry: EntryPoint) -> str:
-    """Return the line of the help that says which package a foreign command comes from."""
-    if entry.name in EXTRAS and entry.value.startswith("prunus_"):
-        return f"Comes with the extra: pip install 'prunus[{EXTRAS[entry.name]}]'"
-    return f"From the package {entry.dist.name}." if entry.dist else f"From {entry.value}."
 
 
 def _usage(error: click.ClickException) -> int:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..core.errors import BadInput, MissingExtra, OutsideFailed
+from ..core.installation import pip_install
 
 _HUB_ID: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _SETTINGS_BYTES: Final = 8 << 20
@@ -142,7 +143,7 @@ def hub_folder(model: str, patterns: Sequence[str], download: bool) -> Path:
         from huggingface_hub.errors import LocalEntryNotFoundError
     except ImportError as error:
         raise MissingExtra(
-            f"{model}: no such folder; to look it up in the hub's cache, run: pip install 'prunus[onnx]'", subject=model
+            f"{model}: no such folder; to look it up in the hub's cache, run: {pip_install('onnx')}", subject=model
         ) from error
     try:
         return Path(snapshot_download(model, allow_patterns=list(patterns), local_files_only=not download))

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import BadInput, MissingExtra
+from ..core.installation import pip_install
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -198,7 +199,7 @@ def quantised(source: Path | bytes) -> bytes:
         import onnx
         from onnxruntime.quantization import QuantType, quantize_dynamic
     except ImportError as error:
-        raise MissingExtra("onnx is not installed; run: pip install 'prunus[onnx]'", subject="onnx") from error
+        raise MissingExtra(f"onnx is not installed; run: {pip_install('onnx')}", subject="onnx") from error
     try:
         model = onnx.load_from_string(source) if isinstance(source, bytes) else onnx.load(str(source))
     except Exception as error:  # protobuf's errors share no public base
@@ -228,7 +229,7 @@ def need_onnxruntime() -> Any:
         import onnxruntime
     except ImportError as error:
         raise MissingExtra(
-            "onnxruntime is not installed; run: pip install 'prunus[onnx]'", subject="onnxruntime"
+            f"onnxruntime is not installed; run: {pip_install('onnx')}", subject="onnxruntime"
         ) from error
     return onnxruntime
 

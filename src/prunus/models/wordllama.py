@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.errors import MissingExtra
+from ..core.installation import pip_install
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -27,12 +28,12 @@ def wheel_file(*parts: str) -> Path:
     spec = find_spec("wordllama")
     if spec is None or not spec.origin:
         raise MissingExtra(
-            "the package wordllama is not installed; run: pip install 'prunus[wordllama]'", subject="wordllama"
+            f"the package wordllama is not installed; run: {pip_install('wordllama')}", subject="wordllama"
         )
     path = Path(spec.origin).parent.joinpath(*parts)
     if not path.is_file():
         raise MissingExtra(
-            f"{path.name} is not in the installed wordllama; run: pip install -U 'prunus[wordllama]'", subject=path.name
+            f"{path.name} is not in the installed wordllama; run: {pip_install('wordllama')}", subject=path.name
         )
     return path
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from ..core.errors import BadInput
+from ..core.installation import installed_from
 from ..core.settings import Settings
 from ..engines import SharedEngines
 from .created import CreatedIndexes, index_home
@@ -86,7 +87,9 @@ def make_server(settings: Settings, options: ServeOptions) -> Server:
     created = CreatedIndexes(state, home)
     queue = Queue(state, options.lease)
     folders = [place for place in options.indexes.values() if "/" in place]  # a bare name may be any word
-    mask = Mask(settings, [*folders, *([created.place("prunus_")] if home else [])])
+    _, installed = installed_from()
+    commands = [f"{installed}["] if installed else []  # of pip, in the messages of missing extras
+    mask = Mask(settings, [*folders, *commands, *([created.place("prunus_")] if home else [])])
     requests = RequestLog(Path(options.log).expanduser(), options.log_days, mask) if options.log else None
     workers = Workers(options.at_once, options.waiting, options.seconds)
     return Server(

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..core.errors import BadInput, MissingExtra, OutsideFailed, one_line
+from ..core.installation import pip_install
 from ..core.seal import write_ahead
 from ..core.settings import Settings
 
@@ -175,7 +176,7 @@ class State:
                 import psycopg
             except ImportError as error:
                 raise MissingExtra(
-                    "a state in PostgreSQL needs psycopg; run: pip install 'prunus[postgres]'", subject="state"
+                    f"a state in PostgreSQL needs psycopg; run: {pip_install('postgres')}", subject="state"
                 ) from error
             try:
                 return psycopg.connect(

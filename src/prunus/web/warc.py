@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol
 
 from ..core.errors import BadPage, MissingExtra, OutsideFailed, one_line
+from ..core.installation import pip_install
 from ..core.text.numbers import bounded_int
 from ..core.types import Page
 from .door.decode import decoder, decompress
@@ -247,7 +248,7 @@ def _package() -> Any:
         import fastwarc.warc
     except ImportError as error:
         raise MissingExtra(
-            "web archives need the package fastwarc; run: pip install 'prunus[warc]'", subject="fastwarc"
+            f"web archives need the package fastwarc; run: {pip_install('warc')}", subject="fastwarc"
         ) from error
     return fastwarc.warc
 

@@ -262,5 +262,5 @@ def test_wrong_settings_are_one_line(llama: Path) -> None:
 
 def test_a_missing_package_is_named_with_its_pip_line(llama: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'prunus\[transformers\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install .*\[transformers\]'"):
         Engine(str(llama)).count(["x"])

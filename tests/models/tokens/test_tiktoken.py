@@ -122,7 +122,7 @@ def test_a_name_that_nobody_knows_is_answered_with_those_that_there_are() -> Non
 
 def test_a_missing_package_is_named_with_its_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tiktoken", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'prunus\[tiktoken\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install .*\[tiktoken\]'"):
         Engine("cl100k_base")
 
 

@@ -31,6 +31,7 @@ from tests.pages.formats.documents import (
 from tests.pages.formats.pdfs import Sheet, assembled, pdf
 
 import prunus
+from prunus.core.installation import pip_install
 from prunus.core.types import Page
 from prunus.pages.clean.walk import clean_tree
 from prunus.pages.formats.pdf import ocr, scans
@@ -498,7 +499,7 @@ def test_a_page_with_text_is_no_scan_and_a_scan_beside_it_is_named(monkeypatch: 
     written.lines(50, 100, prose("a", 6))
     content = pdf(written, Sheet().picture().text(50, 780, "Archive of the port", 8))
     tree = clean_page(Page(content, url="scan.pdf"), Engine().to_html)
-    assert tree.warnings == ["page 2 is a picture with hardly any text; for OCR run: pip install 'prunus[ocr]'"]
+    assert tree.warnings == [f"page 2 is a picture with hardly any text; for OCR run: {pip_install('ocr')}"]
     assert words(tree) == [*" ".join(prose("a", 6)).split(), *"Archive of the port".split()]
     context = prunus.prune([Page(content, url="scan.pdf")], "When were the currents measured?", 500)
     assert context.warnings == (f"scan.pdf: {tree.warnings[0]}",)
@@ -552,7 +553,7 @@ def test_a_scanned_page_is_recognised_without_a_network() -> None:
 
 def test_a_scanned_file_is_told_from_an_empty_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scans, "is_installed", lambda: False)
-    assert "for OCR run: pip install 'prunus[ocr]'" in refused(Engine(), pdf(Sheet().picture()), "scan.pdf")
+    assert pip_install("ocr") in refused(Engine(), pdf(Sheet().picture()), "scan.pdf")
     assert "shows no text" in refused(Engine(), pdf(Sheet()), "empty.pdf")
 
 

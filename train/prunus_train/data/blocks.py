@@ -29,11 +29,11 @@ from prunus.evidence.blocks import Blocks, cut
 from prunus.evidence.score._block_features import NAMES, features
 from prunus.pages.tree import Tree
 from prunus_evals.data import Row, rows
+from prunus_evals.labels import in_place
 from prunus_evals.metrics import matching
 from prunus_evals.records import Question, one_page
 from prunus_evals.split import digest
 from prunus_evals.tasks.table_qa import nth_table
-from prunus_train.data.labels import in_place
 
 BUDGETS: Final = (256, 512, 1024, 2048)
 """Budgets whose granularities are taken, in turns."""

@@ -21,9 +21,10 @@ from prunus.core.registry import make_engine
 from prunus.evidence.blocks import Blocks
 from prunus.evidence.recut import subset
 from prunus.evidence.scorer import Scorer
+from prunus_evals import labels
+from prunus_evals.labels import Recipe
 from prunus_evals.records import Question
-from prunus_train.data import labels, synthetic
-from prunus_train.data.labels import Recipe
+from prunus_train.data import synthetic
 
 COARSE = (64, 128, 256)
 FINE = (24, 48, 96, 128, 128)

@@ -20,13 +20,12 @@ from typing import Any
 
 import prunus
 from prunus.core.errors import BadBudget
-from prunus_evals import tasks
+from prunus_evals import labels, tasks
 from prunus_evals.data import Row, rows
+from prunus_evals.labels import PUBLISHED, Recipe
 from prunus_evals.records import Document, Question, one_page
 from prunus_evals.split import Half
-from prunus_train.data import labels
 from prunus_train.data.form import content, form_of
-from prunus_train.data.labels import PUBLISHED, Recipe
 from prunus_train.data.sheet import rows_of, same_settings, write_whole
 from prunus_train.errors import DataBroken
 

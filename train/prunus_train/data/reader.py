@@ -26,11 +26,11 @@ from prunus.evidence.score._signals import above_texts
 from prunus_evals.bm25 import BM25
 from prunus_evals.data import rows
 from prunus_evals.errors import MetricError
+from prunus_evals.labels import gold_blocks
 from prunus_evals.records import Question, one_page
 from prunus_evals.split import digest, half
 from prunus_evals.tasks.table_qa import nth_table
 from prunus_train.data import reader_segments
-from prunus_train.data.labels import gold_blocks
 from prunus_train.data.quotes import is_gold, page_of
 from prunus_train.data.reader_questions import ReaderQuestion, documents_of, is_used, shaped
 from prunus_train.reader_presets import ABOVE

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from prunus.core.installation import pip_install_folder
 from prunus_train.errors import DataBroken, TrainError
 
 NEEDED = ("torch", "transformers", "trl", "peft", "accelerate")
@@ -18,8 +19,8 @@ def check_packages(*more: str) -> None:
     """
     missing = [name for name in (*NEEDED, *more) if find_spec(name) is None]
     if missing:
-        names = " ".join(missing) if missing == ["deepspeed"] else "'prunus[train]'"
-        raise TrainError(f"{', '.join(missing)}: not installed; run: pip install {names}")
+        command = "pip install deepspeed" if missing == ["deepspeed"] else pip_install_folder("train")
+        raise TrainError(f"{', '.join(missing)}: not installed; run: {command}")
 
 
 def read_tokenizer(base: str, template: str = "") -> Any:
@@ -111,7 +112,7 @@ def _place(base: str) -> tuple[str, dict[str, str]]:
     path = Path(base).expanduser()
     if path.suffix == ".gguf" and path.is_file():
         if find_spec("gguf") is None:
-            raise TrainError("gguf: not installed; run: pip install 'prunus[train]'")
+            raise TrainError(f"gguf: not installed; run: {pip_install_folder('train')}")
         return str(path.parent), {"gguf_file": path.name}
     if not (path / "config.json").is_file():
         raise DataBroken(f"--base {base}: give a folder with config.json, a tokenizer and safetensors, or a .gguf file")

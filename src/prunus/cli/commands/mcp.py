@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ...core.errors import BadInput, MissingExtra
+from ...core.installation import pip_install
 from ...core.settings import load_settings
 from ..choices import common
 from ..output import say
@@ -44,7 +45,7 @@ def command(**flags: Any) -> None:
         from ...serve.options import index_named, serve_options
     except ImportError as error:
         raise MissingExtra(
-            f"mcp needs {error.name or error}, which is not installed; run: pip install 'prunus[server]'", subject="mcp"
+            f"mcp needs {error.name or error}, which is not installed; run: {pip_install('server')}", subject="mcp"
         ) from error
     indexes = dict(index_named(text) for text in flags["index"]) or None
     options = serve_options(settings.serve, indexes=indexes, fetch=flags["fetch"], seconds=flags["seconds"])

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from ...core.errors import BadInput, MissingExtra
+from ...core.installation import pip_install
 from ...core.settings import load_settings
 from ..choices import common
 from ..output import emit, emit_json, say
@@ -151,6 +152,6 @@ def _state(context: click.Context) -> Any:
 
 def _missing(error: ImportError) -> MissingExtra:
     return MissingExtra(
-        f"serve needs {error.name or error}, which is not installed; run: pip install 'prunus[server]'",
+        f"serve needs {error.name or error}, which is not installed; run: {pip_install('server')}",
         subject="serve",
     )

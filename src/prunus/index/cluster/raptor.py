@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import MissingExtra
+from ...core.installation import pip_install
 from ...core.ports import ClusterItems, ClusterLimits, Ints, Vectors
 from ._groups import windows
 
@@ -64,7 +65,7 @@ class Engine:
                 from umap import UMAP
         except ImportError as error:
             raise MissingExtra(
-                f"the clusterer raptor needs umap-learn and scikit-learn ({error}); run: pip install 'prunus[raptor]'",
+                f"the clusterer raptor needs umap-learn and scikit-learn ({error}); run: {pip_install('raptor')}",
                 subject="raptor",
             ) from error
         self.published = published or Published()

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadInput, MissingExtra
+from ...core.installation import pip_install
 
 OPSET = 20
 """The first operator set that has ``Gelu``."""
@@ -29,7 +30,7 @@ def bert_graph(weights: Path, settings: Mapping[str, Any]) -> bytes:
     try:
         from onnx import helper
     except ImportError as error:
-        raise MissingExtra("onnx is not installed; run: pip install 'prunus[onnx]'", subject="onnx") from error
+        raise MissingExtra(f"onnx is not installed; run: {pip_install('onnx')}", subject="onnx") from error
     if settings.get("model_type") != "bert" or settings.get("hidden_act") != "gelu":
         raise BadInput(f"{weights}: not a BERT model with gelu; no other kind is supported", subject=str(weights))
     build = _Builder(weights)

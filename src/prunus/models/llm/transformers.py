@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import BadBudget, BadInput, MissingExtra, OutsideFailed, one_line
 from ...core.events import Event, TokenEvent, UsageEvent
+from ...core.installation import pip_install
 from ...core.ports import LanguageModel
 from ...core.types import Message, Usage
 from ..chat_prompt import forged_marks, prompt_text
@@ -199,7 +200,7 @@ class Engine(LanguageModel):
             import transformers
         except ImportError as error:
             raise MissingExtra(
-                "llm transformers: transformers and torch are not installed; run: pip install 'prunus[transformers]'",
+                f"llm transformers: transformers and torch are not installed; run: {pip_install('transformers')}",
                 subject="transformers",
             ) from error
         if not (self._folder / "config.json").is_file():

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadInput, MissingExtra
+from ...core.installation import pip_install_folder
 from ..model_folder import read_json
 from . import onnx
 
@@ -91,7 +92,7 @@ def packaged() -> Path:
     folder = Path(spec.origin).parent / "model" if spec and spec.origin else None
     if folder is None or not (folder / "config.json").is_file():
         raise MissingExtra(
-            "the weights of reader are not installed; run in a clone of Prunus: pip install ./reader",
+            f"the weights of reader are not installed; run: {pip_install_folder('reader')}",
             subject="prunus-reader",
         )
     return folder

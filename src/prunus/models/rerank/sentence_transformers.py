@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadInput, MissingExtra
+from ...core.installation import pip_install
 from ..model_folder import WEIGHTS, hub_folder
 from .onnx import scores_from_logits
 
@@ -72,7 +73,7 @@ class Engine:
             from sentence_transformers import CrossEncoder
         except ImportError as error:
             raise MissingExtra(
-                "sentence-transformers is not installed; run: pip install 'prunus[sentence-transformers]'",
+                f"sentence-transformers is not installed; run: {pip_install('sentence-transformers')}",
                 subject=self.name,
             ) from error
         if not self._path:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadInput, MissingExtra, OutsideFailed
+from ...core.installation import pip_install
 from ...core.ports import Door
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Engine:
             from tiktoken.model import encoding_name_for_model
         except ImportError as error:
             raise MissingExtra(
-                "tokenizer tiktoken: the package tiktoken is not installed; run: pip install 'prunus[tiktoken]'",
+                f"tokenizer tiktoken: the package tiktoken is not installed; run: {pip_install('tiktoken')}",
                 subject="tiktoken",
             ) from error
         encodings = known.ENCODING_CONSTRUCTORS

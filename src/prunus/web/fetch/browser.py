@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
 from ...core.errors import MissingExtra
+from ...core.installation import pip_install
 from ...core.types import Page
 from ..door.errors import FetchFailed
 from ..door.proxy import CheckingDoor, PinningProxy
@@ -102,7 +103,7 @@ class BrowserFetcher:
             import playwright.async_api  # noqa: F401  (reports a missing package before any page is fetched)
         except ImportError as error:
             raise MissingExtra(
-                "rendering needs Playwright: pip install 'prunus[browser]'", subject="prunus[browser]"
+                f"rendering needs Playwright: {pip_install('browser')}", subject="prunus[browser]"
             ) from error
         self.rules = rules or BrowserRules()
         self.executable = find_browser(self.rules.executable)

@@ -21,6 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 from ....core.errors import BadInput, MissingExtra, OutsideFailed, OverWindow
+from ....core.installation import pip_install
 from ....core.ports import Branches, Door, TokenTree
 from ....core.text.numbers import bounded_float, bounded_int
 from ....core.types import Message
@@ -269,7 +270,7 @@ def _load_tokenizer(name: str) -> Loaded:
         import transformers
     except ImportError as error:
         raise MissingExtra(
-            "path_scorer: a tokenizer on this machine needs transformers; run: pip install 'prunus[transformers]'",
+            f"path_scorer: a tokenizer on this machine needs transformers; run: {pip_install('transformers')}",
             subject="transformers",
         ) from error
     folder = Path(name).expanduser()

@@ -20,6 +20,7 @@ from typing import Any, Final, TypeVar, cast
 import numpy as np
 
 from ....core.errors import BadInput, MissingExtra, OutsideFailed
+from ....core.installation import pip_install
 from ....core.ports import Vectors
 from ....core.text.secrets import hide_logins
 from ...nodes import (
@@ -104,7 +105,7 @@ class Engine:
             import pyarrow.compute
         except ImportError as error:
             raise MissingExtra(
-                f"the store lance needs lancedb ({error}); run: pip install 'prunus[lance]'", subject="lance"
+                f"the store lance needs lancedb ({error}); run: {pip_install('lance')}", subject="lance"
             ) from error
         address = str(uri)
         if "://" not in address:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from ....core.errors import MissingExtra
+from ....core.installation import pip_install
 
 MOST: Final = 8
 """Most connections of one opened index, and so most questions that it answers at the same moment."""
@@ -84,7 +85,7 @@ class Pool:
             import psycopg
         except ImportError as error:
             raise MissingExtra(
-                f"the store postgres needs psycopg ({error}); run: pip install 'prunus[postgres]'", subject="postgres"
+                f"the store postgres needs psycopg ({error}); run: {pip_install('postgres')}", subject="postgres"
             ) from error
         self.psycopg: Any = psycopg
         self._kind = _limited(psycopg.Connection, PATIENCE * wait + _GRACE)

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
+from ....core.installation import pip_install
 from .page import PageWords
 
 _FEW: Final = 100  # letters; a scan may carry a stamp or a line of the archive
@@ -18,7 +19,6 @@ _COVERED: Final = 0.5  # share of a page that pictures of a scan cover, at least
 _ERROR: Final = re.compile(r"(\w{1,60})(?::|$)")
 _NEEDED: Final = ("rapidocr", "onnxruntime", "numpy")
 
-INSTALL: Final = "pip install 'prunus[ocr]'"
 """The command that installs what recognition needs."""
 
 
@@ -118,7 +118,7 @@ def warnings_of(recognised: Recognised, limits: ScanLimits) -> list[str]:
         scans = _pages(recognised.replaced, "a scan", "scans")
         said.append(f"{scans}; the text was recognised by OCR and may have errors")
     if left and not is_installed():
-        said.append(f"{_pages(left, 'a picture', 'pictures')} with hardly any text; for OCR run: {INSTALL}")
+        said.append(f"{_pages(left, 'a picture', 'pictures')} with hardly any text; for OCR run: {pip_install('ocr')}")
     elif left and limits.pages:
         most = f"OCR ends after {limits.pages} pages, {limits.seconds:g} s and {limits.memory_mb} MiB"
         said.append(f"{_pages(left, 'a picture', 'pictures')} and not recognised: {fault or most}")

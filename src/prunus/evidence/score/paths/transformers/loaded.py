@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from .....core.errors import BadInput, MissingExtra
+from .....core.installation import pip_install
 from .....core.types import Message
 from .....models.chat_prompt import forged_marks, without_marks
 from .....models.model_folder import WEIGHTS, hub_folder
@@ -90,7 +91,7 @@ def load(model: str, device: str, dtype: str) -> Loaded:
         import transformers
     except ImportError as error:
         raise MissingExtra(
-            "generative: transformers and torch are not installed; run: pip install 'prunus[transformers]'",
+            f"generative: transformers and torch are not installed; run: {pip_install('transformers')}",
             subject="transformers",
         ) from error
     folder = Path(model).expanduser()
