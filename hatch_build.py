@@ -18,9 +18,9 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 COMPILED = """
-    evidence/blocks pages/clean/walk pages/clean/gaps evidence/breadcrumbs evidence/cut pages/clean/dom
-    pages/clean/elements pages/clean/addresses pages/grid pages/clean/tree_builder pages/clean/hidden pages/write/inline
-    pages/clean/tag_table pages/write/markup pages/write/plain pages/clean/rules pages/write/style
+    evidence/blocks pages/clean/walk evidence/breadcrumbs evidence/cut
+    pages/clean/elements pages/grid pages/clean/tree_builder pages/clean/hidden pages/write/inline
+    pages/write/markup pages/write/plain pages/clean/rules pages/write/style
     pages/tree evidence/greedy core/text/words
 """.split()
 """The modules in which cleaning and pruning spend most of their time."""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests import pump
 
-from prunus.pages.clean import formatting
+from prunus.pages.clean import parse as formatting
 from prunus.web.fetch import _markers
 
 ROOMS = "core pages web models evidence answer index record engines api batch cli".split()
@@ -29,14 +29,14 @@ ONCE = {
     "prunus.pages.formats.latex.bib._FIELD": "what it does not match ends the entry",
     "prunus.pages.formats.latex.source._BLANK": "after it comes an argument, or a token that takes the blanks",
     "prunus.pages.formats.latex.source._PARAMETERS": "it follows one \\def",
-    "prunus.pages.formats.latex.table._RULE": "what it does not match ends the rules of the row",
-    "prunus.pages.formats.latex.state._MARK": "the reader writes the marks, and closes each; pages cannot hold them",
+    "prunus.pages.formats.latex.reader._RULE": "what it does not match ends the rules of the row",
+    "prunus.pages.formats.latex.reader._MARK": "the reader writes the marks, and closes each; pages cannot hold them",
 }
 """Patterns that are matched at a place and, where they fail, not at the next one, with the reason."""
 
 BUILT: Mapping[str, Callable[[], list[re.Pattern[Any]]]] = {
     "prunus.models.chat_prompt:forged_marks": list,  # escaped marks without a repeat
-    "prunus.pages.clean.formatting:_pattern": lambda: [
+    "prunus.pages.clean.parse:_pattern": lambda: [
         formatting._pattern(source, of_text) for source in (formatting._START, formatting._RENAMED) for of_text in (True, False)
     ],
     "prunus.pages.formats.latex.source:environment": lambda: [re.compile(r"\\(begin|end)\s*\{a\*\}")],

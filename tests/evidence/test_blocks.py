@@ -21,7 +21,7 @@ from prunus.evidence.breadcrumbs import Breadcrumbs
 from prunus.evidence.render import Rendering, render_blocks
 from prunus.pages.clean.walk import clean_tree
 from prunus.pages.tree import Tree
-from prunus.pages.write.kept import AFTER, BEFORE
+from prunus.pages.write.selection import AFTER, BEFORE
 from prunus.pages.xpath import xpath_of
 
 UNITS = ("blocks", "leaves")

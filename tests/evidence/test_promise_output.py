@@ -17,7 +17,7 @@ import prunus
 from prunus.evidence.blocks import Blocks, cut
 from prunus.evidence.render import Rendering, render_blocks
 from prunus.pages.clean.walk import clean_tree
-from prunus.pages.write.kept import MARK
+from prunus.pages.write.selection import MARK
 from prunus.pages.write.style import CLEAN, LEAN, Style
 from prunus.pages.write.whole import render_tree
 

@@ -14,7 +14,7 @@ from tests import oracle
 import prunus
 from prunus.core.registry import make_engine
 from prunus.core.types import Format
-from prunus.pages.write.kept import MARK
+from prunus.pages.write.selection import MARK
 
 COUNTER = make_engine("tokenizer", "smollm2")
 

@@ -139,7 +139,7 @@ def likeness() -> str:
 # --- what the budget keeps ---------------------------------------------------------------------------
 
 
-def _pruned(path: Path | list[Path], question: str, budget: int, format: str = "html", **options: Any) -> str:
+def _pruned(path: Path | list[prunus.Page], question: str, budget: int, format: str = "html", **options: Any) -> str:
     context = prunus.prune(path, question, budget, format, prunus.Options(**options))  # type: ignore[arg-type]
     return f"--- {question} [{budget} tokens, {format}: {context.tokens}]\n{context}"
 
@@ -164,7 +164,10 @@ def prune_list_and_code() -> str:
 
 @known
 def prune_a_site() -> str:
-    return _pruned(sorted(SITE.glob("*.html")), "What do I have to pay for one Pell 2?", 300, breadcrumbs=True)
+    pages = [
+        prunus.Page(path.read_bytes(), f"https://tide.example/{path.name}") for path in sorted(SITE.glob("*.html"))
+    ]
+    return _pruned(pages, "What do I have to pay for one Pell 2?", 300, breadcrumbs=True)
 
 
 @known

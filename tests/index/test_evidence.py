@@ -17,7 +17,7 @@ from prunus.index.found import block_of, packed, tree_of
 from prunus.index.nodes import IndexedDocument
 from prunus.models.tokens import approx
 from prunus.pages.clean.walk import clean_tree
-from prunus.pages.write.kept import MARK
+from prunus.pages.write.selection import MARK
 from prunus.pages.xpath import xpath_of
 
 COUNTER = approx.Engine()

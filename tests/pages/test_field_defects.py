@@ -12,7 +12,7 @@ from prunus.evidence.blocks import cut
 from prunus.evidence.greedy import select
 from prunus.evidence.render import Rendering
 from prunus.pages.clean.walk import clean_tree
-from prunus.pages.write.kept import MARK
+from prunus.pages.write.selection import MARK
 
 FULL = prunus.Style(full=True)
 

@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import prunus
-from prunus.pages.clean import formatting
-from prunus.pages.clean.formatting import multiplies, renamed
+from prunus.pages.clean import parse as formatting
+from prunus.pages.clean.parse import multiplies, renamed
 from prunus.pages.clean.walk import clean_tree
 from prunus.pages.xpath import xpath_of
 

@@ -13,9 +13,8 @@ from tests.strategies import broken_documents, worded_documents
 import prunus
 from prunus.core.types import Format
 from prunus.pages.clean.walk import walk_page
-from prunus.pages.main.features import FEATURES, units_of
+from prunus.pages.main.features import FEATURES, name_mask, units_of, word_mask
 from prunus.pages.main.keep import clean_with_main, main_spans
-from prunus.pages.main.words_and_names import name_mask, word_mask
 
 SITE = Path(__file__).parents[2] / "examples" / "site"
 FORMATS = ("html", "markdown", "text")

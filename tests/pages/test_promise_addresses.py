@@ -18,7 +18,7 @@ from markdown_it import MarkdownIt
 
 import prunus
 from prunus.pages.clean import rules
-from prunus.pages.clean.addresses import scheme_of
+from prunus.pages.clean.elements import scheme_of
 from prunus.pages.clean.walk import clean_tree
 from prunus.pages.links import links_of
 from prunus.pages.write.style import CLEAN, LEAN, Style

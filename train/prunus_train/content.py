@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from prunus.pages.clean.walk import walk_page
 from prunus.pages.main.features import FEATURES, UNSURE, Floats, Units, units_of
-from prunus.pages.main.score import Network, with_context
+from prunus.pages.main.keep import Network, with_context
 from prunus_evals.data import rows
 from prunus_evals.split import half
 

@@ -20,7 +20,7 @@ from ..core.types import Context, Format, Metadata, Page
 from ..evidence.documents import Documents
 from ..pages.metadata import known_metadata
 from ..pages.sources import is_address, listed
-from ..pages.write.kept import main_part
+from ..pages.write.selection import main_part
 from ..pages.write.style import CLEAN
 from ..pages.write.whole import write_tree
 

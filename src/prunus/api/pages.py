@@ -20,7 +20,7 @@ from ..pages.metadata import read_metadata
 from ..pages.read import clean_page, read_page
 from ..pages.sources import Fetch, Reading, Source, as_page, each_page, each_source, is_address
 from ..pages.tree import Tree
-from ..pages.write.kept import main_part
+from ..pages.write.selection import main_part
 from ..pages.write.style import CLEAN, Style
 from ..pages.write.whole import write_tree
 from ..web.reader import fetch_with

@@ -22,7 +22,7 @@ from ..core.types import Citation, Format, Page
 from ..engines import SharedEngines, formats
 from ..pages.read import snapshot_of
 from ..pages.sources import Source, as_page
-from ..pages.write.kept import main_part
+from ..pages.write.selection import main_part
 from ..pages.write.style import CLEAN
 from ..pages.write.whole import write_tree
 from .places import Remote, is_remote

@@ -16,9 +16,9 @@ from operator import attrgetter
 from typing import Literal
 
 from ..pages.clean import rules
-from ..pages.clean.tag_table import ITEMS
+from ..pages.clean.elements import ITEMS
 from ..pages.tree import Tree
-from ..pages.write.kept import AFTER, BEFORE, Kept, Pieces
+from ..pages.write.selection import AFTER, BEFORE, Kept, Pieces
 from .breadcrumbs import Breadcrumbs, breadcrumbs_of
 from .cut import WHOLE_WORDS, Piece, cut_piece, cut_tree
 

@@ -15,7 +15,7 @@ from ..core.text.words import SYLLABIC, UNSPACED, count_words, sentence_spans
 from ..pages.clean import rules
 from ..pages.grid import header_rows, row_cells
 from ..pages.tree import Tree
-from ..pages.write.kept import AFTER, BEFORE
+from ..pages.write.selection import AFTER, BEFORE
 
 WHOLE_WORDS = 128
 """A sentence or a row of data of up to so many words is one block at any granularity; what is longer is a list."""

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ..core.errors import BadInput
-from ..pages.clean.formatting import FORMER, NAMES
-from ..pages.clean.parse import Element, line_starts, parse_with_places, source_text, tag_place
+from ..pages.clean.parse import FORMER, NAMES, Element, line_starts, parse_with_places, source_text, tag_place
 from ..pages.clean.walk import walk_page
 from ..pages.tree import Tree
 from .blocks import Blocks

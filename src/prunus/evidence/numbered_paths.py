@@ -15,8 +15,8 @@ from ..core.errors import BadInput
 from ..core.types import Message
 from ..models.prompts.render import Quoted, harmless, render
 from ..pages.clean import rules
-from ..pages.write.kept import Kept, Pieces
 from ..pages.write.markup import HtmlWriter
+from ..pages.write.selection import Kept, Pieces
 from ..pages.write.style import LEAN, escape
 from .blocks import Block, Blocks, Step
 

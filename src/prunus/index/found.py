@@ -28,7 +28,7 @@ from ..evidence.documents import Documents
 from ..pages.clean.walk import clean_tree
 from ..pages.grid import header_rows
 from ..pages.tree import Tree
-from ..pages.write.kept import AFTER, BEFORE
+from ..pages.write.selection import AFTER, BEFORE
 from .broad import is_broad
 from .nodes import IndexedDocument, Node, NodeStore, version_of
 from .retrieve import Retrieved, Retriever

@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from .clean import rules
-from .clean.addresses import scheme_of
+from .clean.elements import scheme_of
 from .clean.parse import Element, parse
 from .tree import Tree, subtree_text
 

@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 from urllib.parse import urljoin, urlsplit
 
 from ..core.types import Metadata, Page
-from .clean.addresses import kept_address
+from .clean.elements import kept_address
 from .clean.parse import Document, Element, parse, without_surrogates
 from .dates import iso_date
 from .read import ToHtml

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from .clean.formatting import FORMER
-from .clean.parse import Element
+from .clean.parse import FORMER, Element
 from .clean.walk import walk_page
 from .tree import Tree
 

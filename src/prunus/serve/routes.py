@@ -27,7 +27,7 @@ from ..core.types import SearchRequest
 from ..evidence.documents import Documents
 from ..pages.metadata import known_metadata
 from ..pages.sources import Source
-from ..pages.write.kept import main_part
+from ..pages.write.selection import main_part
 from ..pages.write.style import Style
 from ..pages.write.whole import write_tree
 from .asking import answering, begun

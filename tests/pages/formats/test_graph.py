@@ -8,7 +8,7 @@ from tests.pages.formats.reading import cleaned, tree_of
 import prunus
 from prunus.core.types import Page
 from prunus.pages.formats.graph.engine import Engine
-from prunus.pages.formats.graph.names import local_name, node_name, relation_name, type_name
+from prunus.pages.formats.graph.html import local_name, node_name, relation_name, type_name
 
 HEAD = "@prefix : <http://a.org/> . @prefix s: <https://schema.org/> . @prefix l: <http://www.w3.org/2000/01/rdf-schema#> .\n"
 

@@ -14,8 +14,7 @@ from tests.pages.formats.reading import cleaned, survives_damage, tree_of
 from prunus.core.errors import BadPage
 from prunus.core.types import Page
 from prunus.pages.formats.latex.bib import as_latex, entries
-from prunus.pages.formats.latex.engine import Engine
-from prunus.pages.formats.latex.files import read_beside
+from prunus.pages.formats.latex.engine import Engine, read_beside
 
 PAPER = r"""% a comment
 \documentclass[11pt]{article}

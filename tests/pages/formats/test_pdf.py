@@ -34,7 +34,8 @@ import prunus
 from prunus.core.installation import pip_install
 from prunus.core.types import Page
 from prunus.pages.clean.walk import clean_tree
-from prunus.pages.formats.pdf import ocr, scans
+from prunus.pages.formats.pdf import ocr
+from prunus.pages.formats.pdf import page as scans
 from prunus.pages.formats.pdf.engine import Engine
 from prunus.pages.formats.pdf.layout import html_of
 from prunus.pages.formats.pdf.pdfium import FS_RECTF, SIGNATURES, Pdfium

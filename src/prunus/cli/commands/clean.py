@@ -18,7 +18,7 @@ from ...core.types import Format
 from ...pages.links import make_absolute
 from ...pages.metadata import known_metadata
 from ...pages.tree import Tree
-from ...pages.write.kept import main_part
+from ...pages.write.selection import main_part
 from ...pages.write.style import Style
 from ...pages.write.whole import write_tree
 from ..choices import FORMATS, PAGE, common, origin, shape

@@ -8,11 +8,10 @@ from typing import Final
 from ..clean import rules
 from ..grid import header_rows, item_numbers, next_kept, row_cells, table_rows
 from ..tree import Tree
-from .escapes import destination, escape_heading, escape_label, escape_markdown, escape_rows, html_block
-from .inline import Line
-from .kept import MARK, Kept
+from .inline import Line, destination, escape_heading, escape_label, escape_markdown, escape_rows, html_block
 from .markup import HtmlWriter
 from .plain import KeptText
+from .selection import MARK, Kept
 from .style import CLEAN, SPACED, Style, shown_attributes
 
 _MARKS: Final = {"b": "**", "strong": "**", "i": "*", "em": "*", "del": "~~", "s": "~~", "strike": "~~"}

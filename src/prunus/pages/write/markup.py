@@ -10,10 +10,10 @@ import re
 from typing import Final
 
 from ..clean import rules
-from ..clean.tag_table import ENDING, ITEMS, NOT_NESTED
+from ..clean.elements import ENDING, ITEMS, NOT_NESTED
 from ..grid import begins_inline, first_row_group, has_rowspans, is_sole, kept_cells, next_kept, number_after_gap
 from ..tree import Attrs, Tree
-from .kept import MARK, Kept
+from .selection import MARK, Kept
 from .style import (
     CLEAN,
     CLOSED_BY,

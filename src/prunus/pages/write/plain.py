@@ -9,7 +9,7 @@ from typing import Final
 
 from ..clean import rules
 from ..tree import Tree
-from .kept import AFTER, BEFORE, MARK, Kept
+from .selection import AFTER, BEFORE, MARK, Kept
 
 _KEPT: Final = re.compile(rb"\x01+|\x02")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ...core.types import Format
 from ..tree import Tree
-from .kept import Kept
 from .markup import HtmlWriter
 from .plain import plain_text
+from .selection import Kept
 from .style import CLEAN, Style
 
 

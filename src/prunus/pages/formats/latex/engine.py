@@ -1,21 +1,67 @@
-"""``latex``: LaTeX sources: sections, formulas as TeX, tables, figures, footnotes, citations."""
+"""``latex``: LaTeX sources: sections, formulas as TeX, tables, figures, footnotes, citations.
+
+Included files are read only from the document's folder and below.
+"""
 
 from __future__ import annotations
 
 import html
 import re
 import time
-from pathlib import PurePath
-from typing import Final
+from collections.abc import Callable
+from pathlib import Path, PurePath, PurePosixPath
+from typing import Final, TypeAlias
 
 from ....core.types import Page
+from ...clean.parse import decode, is_binary
 from .._common.write import document, page_error, text_of
 from .bib import as_latex
 from .commands import HANDLERS
-from .files import ReadBeside, read_beside
-from .reader import TexReader
+from .reader import TexReader, TexState
 from .source import Macros, TexSource
-from .state import TexState
+
+ReadBeside: TypeAlias = Callable[[Page, str], "str | None"]
+"""Returns the text of a file that a page names, or None where the file is missing or may not be read."""
+
+_SUFFIXES: Final = (".tex", ".ltx", ".bib", ".bbl")
+_MAX_BYTES: Final = 16 << 20
+
+
+def read_beside(page: Page, name: str) -> str | None:
+    """Return the text of a file in the folder of a local page, or below that folder.
+
+    Return None for absolute paths, paths and links that leave the folder, other suffixes, files over 16 MiB, and
+    pages that are no local file.
+
+    :param name: the path as written in the document, with its suffix.
+    """
+    if "://" in page.url or not page.url or "\0" in name or "\\" in name:
+        return None
+    inside = PurePosixPath(name)
+    if inside.is_absolute() or ".." in inside.parts or inside.suffix.lower() not in _SUFFIXES:
+        return None
+    try:
+        main = Path(page.url)
+        if not main.is_file() or not _is_same_content(main, page):
+            return None
+        folder = main.resolve().parent
+        path = (folder / inside).resolve()
+        if not path.is_relative_to(folder) or not path.is_file() or path.stat().st_size > _MAX_BYTES:
+            return None
+        content = path.read_bytes()
+    except (OSError, ValueError):
+        return None
+    return None if is_binary(content) else decode(content)
+
+
+def _is_same_content(path: Path, page: Page) -> bool:
+    """Tell whether a page equals the file at its path.
+
+    Without this check, a page from elsewhere could open a local folder by its URL.
+    """
+    content = page.content if isinstance(page.content, bytes) else page.content.encode("utf-8", "surrogatepass")
+    return path.stat().st_size == len(content) and path.read_bytes() == content
+
 
 _PRIVATE: Final = re.compile("[\ue000-\ue002\0]")
 _TAG: Final = re.compile(r"<sup>\[\d+\]</sup>|<[^<>]*>")

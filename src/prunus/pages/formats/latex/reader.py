@@ -1,15 +1,284 @@
-"""Convert LaTeX to HTML in one pass over the tokens. Arguments and environments get inner readers."""
+"""Convert LaTeX to HTML in one pass over the tokens. Arguments and environments get inner readers.
+
+The state of a document (macros, counters, labels, footnotes, citations, limits) is shared by all its readers. A
+``tabular`` becomes a table; ``\\multicolumn`` and ``\\multirow`` become spans.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Final
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
 
-from .._common.write import escape_text, preformatted, without_first_paragraph
+from ....core.text.numbers import bounded_int
+from .._common.write import Cell, escape_text, note, preformatted, table, without_first_paragraph
+from .._sheets.grid import has_header
 from . import words as vocabulary
-from .source import TexSource, define, expand
-from .state import TexState
-from .table import to_markup as table_markup
+from .source import Macros, TexSource, define, expand
+from .words import HEADINGS, THEOREMS
+
+_SPLIT: Final = re.compile(r"\\\\\*?|\\tabularnewline\b|\\cr\b|\\(?:begin|end)\s*\{[^{}]*\}|\\[\s\S]|[{}&]|%[^\n]*\n?")
+_RULE: Final = re.compile(
+    r"\s*\\(hline|toprule|midrule|bottomrule|endhead|endfirsthead|endfoot|endlastfoot|specialrule(?:\{[^}]*\}){3}"
+    r"|c(?:line|midrule)\s*+(?:\([^)]*\))?\s*+\{[^}]*\}|addlinespace(?:\[[^\]]*\])?|hhline\s*\{[^}]*\}"
+    r"|rowcolor\s*(?:\[[^\]]*\])?\{[^}]*\}|noalign\s*\{[^}]*\}|morecmidrules|\[[^\]]*\])"
+)
+_SKIP: Final = re.compile(r"\s*\[[-\d.\s]*(?:pt|em|ex|cm|mm|in)\]")
+_SPAN: Final = re.compile(r"\s*\\(multicolumn|multirow)(?![a-zA-Z])\*?")
+_TAG: Final = re.compile(r"<[^<>]*>")
+_MAX_SPAN: Final = 1000  # columns or rows of a cell
+
+
+@dataclass(slots=True)
+class Grid:
+    """The rows of a table as raw LaTeX.
+
+    :param headers: number of header rows above the first separating rule; -1 without such a rule.
+    :param left_out: number of cells beyond the limit.
+    """
+
+    rows: list[list[str]]
+    headers: int
+    left_out: int
+
+
+def split(body: str, max_cells: int) -> Grid:
+    """Split the body of a table at ``\\\\`` and ``&``, outside braces and inner environments."""
+    rows: list[list[str]] = [[]]
+    start = depth = nesting = cells = left_out = 0
+    header_end, hlines = -1, []
+
+    def end_cell(end: int) -> None:
+        nonlocal cells, left_out
+        cells += 1
+        if cells <= max_cells:
+            rows[-1].append(body[start:end])
+        else:
+            left_out += 1
+
+    for found in _SPLIT.finditer(body):
+        mark = found[0]
+        if mark in "{}":
+            depth = max(0, depth + (1 if mark == "{" else -1))
+        elif mark.startswith(("\\begin", "\\end")) and mark.endswith("}"):
+            nesting = max(0, nesting + (1 if mark[1] == "b" else -1))
+        elif depth or nesting or mark[0] == "%":
+            continue
+        elif mark == "&":
+            end_cell(found.start())
+            start = found.end()
+        elif mark.startswith("\\\\") or mark in ("\\tabularnewline", "\\cr"):
+            end_cell(found.start())
+            start = found.end()
+            rows.append([])
+    end_cell(len(body))
+    kept: list[list[str]] = []
+    for row in rows:
+        if not row:
+            continue
+        row[0], rules = _without_rules(row[0])
+        if kept and ({"midrule", "endhead", "endfirsthead"} & set(rules)) and header_end < 0:
+            header_end = len(kept)
+        hlines += [len(kept)] * rules.count("hline")
+        if any(text.strip() for text in row):
+            kept.append(row)
+    if header_end < 0 and len(kept) > 2 and {0, 1} <= set(hlines) <= {0, 1, len(kept)}:
+        header_end = 1  # a line above and below the first row, and at most one at the end
+    return Grid(kept, header_end if header_end <= 4 else -1, left_out)
+
+
+def _without_rules(text: str) -> tuple[str, list[str]]:
+    """Remove the rules at the start of a row; return the rest and the names of the rules."""
+    rules: list[str] = []
+    skip = _SKIP.match(text)
+    place = skip.end() if skip else 0
+    while found := _RULE.match(text, place):
+        rules.append(re.split(r"[^a-z]", found[1], maxsplit=1)[0])
+        place = found.end()
+    return text[place:], rules
+
+
+def to_markup(body: str, inline: Callable[[str], str], max_cells: int, caption: str = "") -> str:
+    """Return the body of a ``tabular`` as an HTML table.
+
+    :param inline: converts the LaTeX of a cell to HTML.
+    :param max_cells: cells that are shown; a note gives the number of further cells.
+    """
+    grid = split(body, max_cells)
+    covered_rows: dict[int, int] = {}  # column → number of further rows that a cell above covers
+    places = 2 * max_cells  # columns that the cells of the table may cover; further cells have one column each
+    rows: list[list[str | Cell]] = []
+    for raw in grid.rows:
+        row: list[str | Cell] = []
+        column = 0
+        for text in raw:
+            colspan, rowspan, inner = _spans(text)
+            places -= colspan
+            colspan = colspan if places >= 0 else 1
+            markup = inline(inner)
+            covered = all(covered_rows.get(place, 0) for place in range(column, column + colspan))
+            if covered and not markup.strip():
+                for place in range(column, column + colspan):
+                    covered_rows[place] -= 1
+                column += colspan
+                continue
+            for place in range(column, column + colspan):
+                covered_rows[place] = rowspan - 1
+            row.append(Cell(markup, colspan, rowspan) if colspan > 1 or rowspan > 1 else markup)
+            column += colspan
+        rows.append(row)
+    headers = grid.headers
+    if headers < 0:
+        texts = [[_TAG.sub("", cell if isinstance(cell, str) else cell.markup) for cell in row] for row in rows[:200]]
+        headers = int(has_header(texts))
+    left = note(f"{grid.left_out:,} cells of this table are not shown.") if grid.left_out else ""
+    return table(rows, headers, caption) + left if rows else ""
+
+
+def _spans(text: str) -> tuple[int, int, str]:
+    """Return the number of columns and rows that a cell covers, and its LaTeX content."""
+    colspan = rowspan = 1
+    for _ in range(2):
+        found = _SPAN.match(text)
+        if not found:
+            break
+        source = TexSource(text[found.end() :])
+        if found[1] == "multirow":
+            source.option()
+        size = source.argument().strip().lstrip("-=")
+        number = bounded_int(size, 1, least=1, most=_MAX_SPAN)
+        if found[1] == "multirow":
+            source.option()
+            source.argument()
+            source.option()
+            rowspan = number
+        else:
+            source.argument()
+            colspan = number
+        text = source.argument()
+    return colspan, rowspan, text
+
+
+_MARK: Final = re.compile("\ue000([RCB])([^\ue001]*)\ue001")
+_MAX_FILES: Final = 200  # included files; files may include each other without end
+
+
+@dataclass(slots=True)
+class TexState:
+    """The shared state of all readers of one document.
+
+    References and citations are known only at the end of the document. Until then they are marks in private-use
+    characters, which :meth:`finish` replaces.
+
+    :param read: returns the text of an included file, or None.
+    :param handlers: handlers of commands by name; each receives the reader and the source.
+    :param letters: characters of included files that may still be read.
+    :param cells: table cells that may still be shown.
+    :param last: latest number of a section, figure, table or equation, for the next ``\\label``.
+    :param job: file name without suffix; '' for a page that is no local file.
+    """
+
+    read: Callable[[str], str | None]
+    handlers: Mapping[str, Callable[[Any, TexSource], None]]
+    macros: Macros
+    deadline: float
+    letters: int
+    cells: int
+    job: str = ""
+    chapters: bool = False
+    title: str = ""
+    author: str = ""
+    date: str = ""
+    began: bool = False
+    shown_title: bool = False
+    appendix: bool = False
+    last: str = ""
+    files: int = 0
+    counters: dict[str, int] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+    theorems: dict[str, str] = field(default_factory=lambda: dict(THEOREMS))
+    footnotes: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    cited: dict[str, None] = field(default_factory=dict)
+    cite_all: bool = False
+    bibliography: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    items: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """The entries of a ``thebibliography`` by key: label and HTML."""
+
+    def is_time_over(self) -> bool:
+        """Tell whether the time is up, and record a note if so."""
+        if time.monotonic() <= self.deadline:
+            return False
+        self.remark("The document took too long to read; the rest of it is left out.")
+        return True
+
+    def remark(self, text: str) -> None:
+        """Record a note about left-out content, once."""
+        if text not in self.notes and len(self.notes) < 50:
+            self.notes.append(text)
+
+    def file(self, name: str) -> str | None:
+        """Return the text of an included file; None where it is missing, may not be read, or exceeds a limit."""
+        self.files += 1
+        text = self.read(name) if self.files <= _MAX_FILES else None
+        if text is not None:
+            self.letters -= len(text)
+            if self.letters >= 0:
+                return text
+        return None
+
+    def step(self, name: str, inside: tuple[str, ...] = ()) -> str:
+        """Count a section, figure, table or equation, reset the counters ``inside`` it, and return its number."""
+        self.counters[name] = self.counters.get(name, 0) + 1
+        for inner in inside:
+            self.counters[inner] = 0
+        self.last = str(self.counters[name])
+        return self.last
+
+    def heading_number(self, name: str) -> str:
+        """Count a heading and return its full number, such as ``2.1``; '' for headings that LaTeX does not number."""
+        place = HEADINGS.index(name)
+        top = 1 if self.chapters else 2
+        if name == "part" or place > top + 2 or place < top:
+            return ""
+        self.step(name, HEADINGS[place + 1 :])
+        counted = [self.counters.get(heading, 0) for heading in HEADINGS[top : place + 1]]
+        numbers = [str(count) for count in counted]
+        if self.appendix and 0 < counted[0] <= 26:
+            numbers[0] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[counted[0] - 1]
+        self.last = ".".join(numbers)
+        return self.last
+
+    def finish(self, markup: str, inline: Callable[[str], str], as_latex: Callable[[Mapping[str, str]], str]) -> str:
+        """Return the document with references, citations, bibliography, footnotes and notes filled in."""
+        keys = list(self.bibliography) if self.cite_all else [key for key in self.cited if key in self.bibliography]
+        numbers = {key: str(place) for place, key in enumerate(keys, 1)}
+        for place, (key, (label, _)) in enumerate(self.items.items(), 1):
+            numbers.setdefault(key, label or str(place))
+
+        listed: list[str] = []
+
+        def fill(found: re.Match[str]) -> str:
+            kind, text = found[1], found[2]
+            if kind == "R":
+                return escape_text(self.labels.get(text, "")) or text
+            if kind == "C":
+                cited_keys, _, extra = text.partition("\ue002")
+                inside = [escape_text(numbers.get(key, key)) for key in cited_keys.split(",")]
+                return "[" + ", ".join([*inside, *([extra] if extra else [])]) + "]"
+            if listed:  # the list of references stands where it is asked for first
+                return ""
+            listed.append(text)
+            entries = [f"<li>{inline(as_latex(self.bibliography[key]))}</li>" for key in keys]
+            return f"<section><h2>References</h2><ol>{''.join(entries)}</ol></section>" if entries else ""
+
+        filled = _MARK.sub(fill, markup)
+        feet = "".join(f"<li>{footnote}</li>" for footnote in self.footnotes)
+        feet = _MARK.sub(fill, f"<section><ol>{feet}</ol></section>") if feet else ""
+        return filled + feet + "".join(map(note, self.notes))
+
 
 MAX_DEPTH: Final = 40
 """Nesting depth of environments and arguments; deeper LaTeX is kept as plain text."""
@@ -222,7 +491,7 @@ class TexReader:
         estimate = body.count("&") + body.count("\\\\")
         allowed = max(self.state.cells, 0)
         self.state.cells -= estimate
-        self.block(table_markup(body, self.inline, allowed, caption))
+        self.block(to_markup(body, self.inline, allowed, caption))
 
     def code(self, text: str, language: str = "") -> None:
         """Add code with its white space."""

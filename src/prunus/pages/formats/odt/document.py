@@ -1,9 +1,9 @@
-"""Convert an OpenDocument text to HTML: blocks, lists, notes, pictures and embedded objects."""
+"""Convert an OpenDocument text to HTML: blocks, lists, tables, notes, pictures and embedded objects."""
 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from html import escape
 from typing import Final
 from xml.etree.ElementTree import Element
@@ -12,11 +12,54 @@ from ....core.errors import BadPage
 from ....core.types import Page
 from .._common.allowance import Allowance
 from .._common.body import Body
-from .._common.write import document, note, without_first_paragraph, without_paragraph
+from .._common.write import Cell, document, note, table, without_first_paragraph, without_paragraph
 from .._common.xml import children, find_path, is_flat, parse_xml, whole_number
 from .._common.zip import Archive
 from .styles import OdtStyles
-from .tables import table_html
+
+_GROUPS: Final = frozenset({"table:table-rows", "table:table-row-group", "table:table-header-rows"})
+_MAX_REPEAT: Final = 50  # repetitions of a row or a cell; higher counts only fill a sheet to its edge
+
+
+def table_html(element: Element, cell_html: Callable[[Element], str], allowance: Allowance) -> str:
+    """Return a table as HTML.
+
+    :param cell_html: returns the content of a cell as HTML.
+    :raises BadPage: with its repetitions the table has more cells or letters than the document may have.
+    """
+    rows, header_rows = [], 0
+    for row, is_head in _rows(element, False):
+        cells = []
+        down = min(_count(row, "table:number-rows-repeated"), _MAX_REPEAT)
+        for cell in row:
+            if cell.tag != "table:table-cell":  # a covered cell; the cell that spans it was written
+                continue
+            html = cell_html(cell)
+            colspan, rowspan = (_count(cell, f"table:number-{name}-spanned") for name in ("columns", "rows"))
+            written = Cell(html, colspan, rowspan, is_head)
+            across = min(_count(cell, "table:number-columns-repeated"), _MAX_REPEAT)
+            allowance.spend("cells", down * across)
+            allowance.spend("letters", (down * across - 1) * len(html))
+            cells += [written] * across
+        if cells:
+            rows += [cells] * down
+            header_rows += down * is_head
+    return table(rows, header_rows if header_rows < len(rows) else 0) if rows else ""
+
+
+def _rows(element: Element, is_head: bool) -> Iterator[tuple[Element, bool]]:
+    """Yield the visible rows of a table, and whether each is a header row."""
+    for child in element:
+        if child.tag == "table:table-row":
+            if child.get("table:visibility") not in ("collapse", "filter"):
+                yield child, is_head
+        elif child.tag in _GROUPS:
+            yield from _rows(child, is_head or child.tag == "table:table-header-rows")
+
+
+def _count(element: Element, name: str) -> int:
+    return max(1, whole_number(element.get(name), 1, most=1000))
+
 
 _IGNORED: Final = frozenset(
     """office:annotation office:annotation-end text:tracked-changes text:bookmark text:bookmark-start
@@ -273,8 +316,8 @@ class _Document:
                 annotation = next(formula.iter("math:annotation"), None)
                 text = annotation.text if annotation is not None and annotation.text else " ".join(_texts(formula))
                 return f'<code class="math">{escape(" ".join(text.split()), quote=False)}</code>'
-        for table in root.iter("table:table"):
-            body.add(table_html(table, self.cell, self.allowance), "table")
+        for element in root.iter("table:table"):
+            body.add(table_html(element, self.cell, self.allowance), "table")
         return ""
 
 

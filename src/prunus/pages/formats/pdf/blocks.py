@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from .aligned import aligned_table
-from .cells import Table
 from .lines import PdfPiece, Word, is_marker, rows_of
 from .reader import BOLD, ITALIC, MONO
+from .tables import Table, aligned_table
 
 Kind = Literal["p", "h", "li", "pre", "table", "figure", "caption", "note"]
 

@@ -73,7 +73,7 @@ class Engine:
         deadline = time.monotonic() + self.seconds
         metadata, *raw = self._read(content, name)
         from .layout import html_of  # lazy: a program that reads no PDF does not load the layout code
-        from .scans import scans_of
+        from .page import scans_of
 
         scans = scans_of(raw)
         if scans:
@@ -84,7 +84,7 @@ class Engine:
 
     def _recognise(self, content: bytes, raw: list[dict[str, Any]], scans: list[int]) -> list[str]:
         """Recognise the scanned pages among ``raw`` where that is possible; return what a reader should know."""
-        from .scans import Recognised, ScanLimits, is_installed, recognise, warnings_of
+        from .page import Recognised, ScanLimits, is_installed, recognise, warnings_of
 
         limits = ScanLimits(self.scans, self.scan_seconds, self.scan_memory_mb)
         done = Recognised([], scans)

@@ -7,15 +7,11 @@ from typing import Any
 
 from ....core.errors import BadPage
 from .blocks import PdfBlock, PdfStyle, blocks_of
-from .cells import cell_lines
-from .columns import split_flows
-from .direction import reading_order
-from .html import document
-from .inline import PdfInlineWriter
-from .lines import PdfPiece, Word, group_words
-from .margins import drop_running_lines
+from .columns import drop_running_lines, split_flows
+from .html import PdfInlineWriter, document
+from .lines import PdfPiece, Word, group_words, reading_order
 from .page import PageWords
-from .tables import ruled_tables
+from .tables import cell_lines, ruled_tables
 
 
 def html_of(metadata: dict[str, Any], raw: list[dict[str, Any]], deadline: float, name: str) -> str:
