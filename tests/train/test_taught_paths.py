@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -24,7 +23,7 @@ from prunus_evals import labels, tasks
 from prunus_evals.data import VARIABLE
 from prunus_evals.labels import Recipe
 from prunus_evals.records import Question, one_page
-from prunus_train.data import contexts, pruner
+from prunus_train.data import pruner
 from prunus_train.data.form import form_of
 
 BUDGET = 90
@@ -84,19 +83,6 @@ def test_for_every_block_the_taught_path_is_the_asked_path(made: Made, budget: i
         return
     form = form_of(blocks)
     assert (form.html, form.paths) == (html, paths)
-
-
-@settings(max_examples=25)
-@given(st.integers(0, 10_000))
-def test_a_part_of_a_page_keeps_the_paths_of_the_page(seed: int) -> None:
-    question = Question("q", "page_qa", "page", one_page(PAGE), "Where does line 7 call?", ("pier 7",))
-    parts = list(contexts.of_page([question], 3, 4, random.Random(seed)))
-    for part in parts:
-        asked = part.blocks.whole or part.blocks
-        whole = dict(zip(number(asked).paths, asked.texts, strict=True))
-        assert whole.keys() >= set(number(part.blocks).paths)
-        assert [whole[path] for path in number(part.blocks).paths] == part.blocks.texts
-        assert " ".join(asked.texts).split() == " ".join(read(PAGE).blocks(10**6).texts).split()
 
 
 @pytest.mark.data

@@ -10,7 +10,7 @@ import click
 from prunus.core.errors import PrunusError
 from prunus.core.installation import pip_install, pip_install_folder
 from prunus_evals.errors import EvalError
-from prunus_train.data_command import data_group, numbers
+from prunus_train.data_command import data_group
 from prunus_train.errors import Stopped, TrainError
 from prunus_train.llm.command import dpo_command, sft_command
 
@@ -33,18 +33,11 @@ def main() -> None:
     Examples:
       prunus train data pruner -o samples.jsonl --budgets 2048,4096
       prunus train sft samples.jsonl -o model/ --base /models/Llama-3.2-1B-Instruct --preset pruner
-      prunus train pack data/ --seeds 1,2
-      prunus train pruner data/ -o model/ --preset nano --minutes 10
       prunus train quotes --sets train/ -o weights.json
       prunus train blocks --sets train/ -o blocks.npz
       prunus train reader --sets train/ -o model/ --bf16
       prunus train static --sets train/ -o static/
     """
-
-
-def _progress(done: int, total: int) -> None:
-    if done % 20 == 0 or done == total:
-        click.echo(f"{done} of {total} pages", err=True)
 
 
 def _in_folder(context: click.Context, option: click.Parameter, path: Path) -> Path:
@@ -61,66 +54,6 @@ _OUT = click.option(
     required=True,
     help="File for the weights.",
 )
-
-
-@main.command("pack")
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.option(
-    "--seeds", default="1", show_default=True, help="Seeds, separated by commas; each makes a file of samples."
-)
-@click.option("--parts", default=36, show_default=True, help="Page parts to try for each page and seed.")
-@click.option("--passages", default=1500, show_default=True, help="Pages to make from passages for each seed.")
-@click.option("--each", default=6, show_default=True, help="Questions for each page part.")
-@click.option("--vocabulary", default=16_000, show_default=True, help="Size of the tokenizer's vocabulary.")
-@click.option("--longest", default=1500, show_default=True, help="Tokens of a page part at most.")
-@click.option("--small", is_flag=True, help="Short pages, for a quick trial without a GPU.")
-@click.option("--prompt", default="bare", show_default=True, help="Name of the prompt.")
-def pack_command(folder: Path, seeds: str, prompt: str, vocabulary: int, small: bool, **plan: int) -> None:
-    """Write the training data of a small model into FOLDER: tokenizer, first vectors, packed samples.
-
-    Only the dev half of the data is read; a part of it becomes the validation data, valid.xz. Existing files are kept.
-
-    Example: prunus train pack data/ --seeds 1,2,3,4
-    """
-    from prunus_train.data import pack
-    from prunus_train.data.contexts import SMALL, USUAL
-
-    longest = 200 if small else plan["longest"]
-    sizes = SMALL if small else USUAL.up_to(longest)
-    chosen = pack.Plan(plan["parts"], plan["passages"], plan["each"], longest, sizes)
-    pack.make_all(
-        folder, numbers(seeds, "--seeds"), chosen, vocabulary, prompt, lambda name, done, total: _progress(done, total)
-    )
-
-
-@main.command("pack-samples")
-@click.argument("samples", type=click.Path(path_type=Path))
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--base", required=True, help="Folder of the model to train.")
-@click.option(
-    "--window", default=35_000, show_default=True, help="Tokens of a sample at most; longer samples are left out."
-)
-def pack_samples_command(samples: Path, folder: Path, base: str, window: int) -> None:
-    """Tokenize SAMPLES for a published model, and write the packed samples into FOLDER.
-
-    Example: prunus train pack-samples samples.jsonl data/ --base /models/Phi-3.5-mini-instruct
-    """
-    from prunus_train.data import pack
-
-    packed, long = pack.from_samples(samples, folder, base, window)
-    click.echo(f"{packed} samples packed, {long} too long", err=True)
-
-
-@main.command("pruner", context_settings={"ignore_unknown_options": True}, add_help_option=False)
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def pruner_command(arguments: tuple[str, ...]) -> None:
-    """Train the generative pruner on packed samples.
-
-    Example: prunus train pruner data/ -o model/ --preset nano --minutes 10
-    """
-    from prunus_train.pruner_command import run
-
-    run(list(arguments))
 
 
 @main.command("content")
