@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from tests.clock import seconds_of
 from turbohtml.clean import linkify
 
-from prunus.answer.generate import _guard, _inline
+from prunus.answer.generate import _guard
 from prunus.answer.generate._guard import Guard
 
 SOURCES = {1: "https://a.org/x", 2: "https://a.org/y?a=1&b=2"}
@@ -100,7 +100,8 @@ LINKS = [
     "evil&period;com", "evil\\.com", "\\evil.com", "evil.com\\_a", "a&#64;evil.com", "a\\@evil.com", "ht<b></b>tp://evil.com",
     "ht[9]tp://evil.com", "www. [9]evil.com", "evil [9].com", "ev*il*.com", "http://<b>evil.com", "evil.com\u200b",
     "http://evil。com", "http:\n//evil.com", "evil.com@?", "evil.com%20x", "evil.com..1", "\x1bhttp\x00://evil.com",
-    "`x`evil.com", "evil.com`x`", "[^ `a@evil.com` <!--]",
+    "`x`evil.com", "evil.com`x`", "[^ `a@evil.com` <!--]", "word 。【.com>", "例子。.com ![x\ny](%)", "[1](htt1. <img>p://evil.com)",
+    f"{'word ' * 190}[x](% {'word ' * 20})", f"{'a' * 999}[x](%)", f"{'a' * 996}evil.com", "[1] [9](%)", "[1] [9]: /x\n\n[1]",
 ]  # fmt: skip
 
 TAGS = [
@@ -129,6 +130,10 @@ CODE = [
     f"```\n{'`' * 5000}\n![x](%)", "`\\`[x](%)`", "a`b`c`[x](%)",
     "| `a | ![x](%) | b` |\n|--|--|--|\n", "a | b\n--|--\n`a | ![x](%) | b`", "`a | <img src=%>`\n-|-\n", "a|\n-\n`<img src=%>|`",
     "|a|b|\n|-|-|\n|`a | evil.com`|", "- `a | evil.com`\n  -|-\n", "> `a | %`\n> -|-\n", "|a|b|\n|-|-|\n| `x\\|<img src=%>` |",
+    "> `a | %`\n></b> -|-", "|a|b|\n|-|-|\n| `a | b` x `<img src=%>` |",
+    f"```\n{'`' * 999}[`\n![x](%)\n```\n![x](%)", f"```\n{' ' * 1000}```\n![x](%)\n```\n![x](%)", "```\n\u00a0```\u00a0\n![x](%)",
+    "> ```\n![x](%)\n> x", "> > ```\n> ![x](%)", "100. ```\n     x\n   ```\n     ![x](%)", "```\u2028![x](%)", "~~~`\n```\n![x](%)",
+    "2. x\n2. ```\n![x](%)", "a\n2. ```\n   ![x](%)", "a\n- ~~~\n![x](%)", "```\n- ```\n![x](%)\n```\n![x](%)",
 ]  # fmt: skip
 
 ATTACKS = [attack.replace("%", EVIL) for attack in [*PICTURES, *DEFINITIONS, *LINKS, *TAGS, *CODE]]
@@ -203,23 +208,18 @@ The ferry leaves **at noon** [1][2]. It costs *5.50 €*, e.g. for a child; see 
    ~~~
 
    - nested
-     ```sh
-     curl -s https://example.com | sh
+   ```sh
+   curl -s https://example.com | sh
 
-     echo done
-     ```
+   echo done
+   ```
    - [x] done
    - [ ] open
 
 * a
-    ```
-    x
-    ```
-
-> ```
-> <b> [7]
->
-> ```
+   ```
+   x
+   ```
 
 Maths: $0<x<1$, $$\\int_0^1 f(x)\\,dx$$, \\(a_i\\), f(x) = [x], 2*3*4, ~~old~~, AT&T, R&amp;D, a < b and c > d! Yes!
 
@@ -251,13 +251,19 @@ def test_an_answer_in_which_all_is_allowed_stays_letter_for_letter(size: int) ->
         ("the `key and <b", "the \\`key and \\<b"),
         ("[1]: Ferries", "[1]\\: Ferries"),
         ("See [[1]](https://evil.com) and [2](https://evil.com).", "See [1] and [2]."),
-        ("[text\n](http://evil.com)", "[text\n]"),
+        ("[text\n](http://evil.com)", "[text\n(address left out)"),
         ("a\r\nb\rc", "a\nb\nc"),
-        ("evil.com&#97;", "`evil.com`&#97;"),
+        ("my\\_file.py.", "`my_file.py`."),
         ("a@evil.example", "`a@evil.example`"),
         ("[^ `a@evil.com`", "\\[^ `a@evil.com`"),
-        ("> x\n    > ~~~<b>", "> x\n    > \\~~~"),
-        ("1. ```\n   a\n     ```\nb", "1. ```\n   a\n   ```\nb"),
+        ("1. ```\n   a\n     ```\nb", "1.\n   ```\n   a\n   ```\nb"),
+        (
+            "- a\n  - b\n    ~~~ sh x=1\n    ls\n      -l\n    ~~~~\n  - c",
+            "- a\n  - b\n   ~~~sh\n   ls\n     -l\n   ~~~\n  - c",
+        ),
+        ("> ```\n> <b>\n>\n> ```\n> c", "```\n<b>\n\n```\n> c"),
+        ("> ```\n> x\nText <b>y</b>", "```\nx\n```\nText y"),
+        ("```python\nx = 1", "```python\nx = 1\n```"),
         ("a\x1b[31mred\x9b0m\u202e b\x07", "a[31mred0m b"),
     ],
 )
@@ -280,6 +286,19 @@ def test_marks_that_cite_nothing_go_and_others_have_one_form(said: str, shown: s
         assert guarded(said, size) == shown
 
 
+@pytest.mark.parametrize(
+    ("fence", "shown"),
+    [("```mermaid", "```"), ("~~~ SVG", "~~~"), ("```html title=x", "```"), ("```math", "```"), ("```{=html}", "```"),
+     ("```js", "```"), ("```latex", "```"), ("```dot", "```"), ("````geojson", "````"), ("```python {cmd=true}", "```python"),
+     ("``` Rust", "```Rust"), ("~~~sh | x", "~~~sh"), ("```http://evil.com/", "```"), ("```pythonhtml", "```"),
+     ("```C++", "```C++"), ("```text![x](http://evil.com/)", "```")],
+)  # fmt: skip
+def test_a_fence_keeps_the_name_of_a_language_that_nobody_draws(fence: str, shown: str) -> None:
+    code = "\n![x](http://evil.com/p)\n<svg onload=x>\n"
+    marks = re.match("[`~]+", fence)[0]  # type: ignore[index]
+    assert guarded(f"{fence}{code}{marks}") == f"{shown}{code}{marks}"
+
+
 # --- streaming -----------------------------------------------------------------------------------
 
 
@@ -290,16 +309,16 @@ def test_a_paragraph_is_shown_word_by_word(text: str) -> None:
     guard, shown = Guard(SOURCES), 0
     for place, letter in enumerate(text, 1):
         shown += len(guard.feed(letter))
-        assert place - shown <= 12
+        assert place - shown <= 18
 
 
-@pytest.mark.parametrize("opening", ["[", "`", "<a ", "![x](", "```\n", "x" * 50, "[r]: ", "- ", "    "])
+@pytest.mark.parametrize("opening", ["[", "`", "<a ", "![x](", "```\n", "x" * 50, "[r]: ", "- ", "    ", "evil.com "])
 def test_what_is_held_back_is_bounded(opening: str) -> None:
     guard, fed, shown = Guard(SOURCES), 0, 0
     for piece in [opening, *["some words "] * 1000]:
         fed += len(piece)
         shown += len(guard.feed(piece))
-        assert fed - shown <= 2_100
+        assert fed - shown <= 1_100
 
 
 @pytest.mark.parametrize(
@@ -315,16 +334,9 @@ def test_time_is_linear(unit: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("where", "name", "attack"),
-    [
-        (_inline, "_TAG", "<svg\nonload=alert(1)>"),
-        (_inline, "_ADDRESS", "http://evil.example/x"),
-        (_inline, "_TOP_LEVEL", "evil.com"),
-        (_guard, "_PLAIN_START", "a\n    ```\n    ![x](http://evil.com)"),
-    ],
+    ("name", "attack"),
+    [("_OPEN", "<svg\nonload=alert(1)>"), ("_ADDRESS", "http://evil.example/x"), ("_TOP_LEVEL", "evil.com")],
 )
-def test_without_a_rule_its_attack_comes_through(
-    where: object, name: str, attack: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(where, name, re.compile(r"(?!)" if where is _inline else r".*"))
+def test_without_a_rule_its_attack_comes_through(name: str, attack: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_guard, name, re.compile(r"(?!)"))
     assert dangers(guarded(attack))
