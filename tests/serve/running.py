@@ -55,7 +55,7 @@ def running(
     from prunus.serve.options import ServeOptions
 
     app = create_app(load_settings({"home": str(folder / "home"), **(settings or {})}), ServeOptions(**options))
-    listening = socket.socket()
+    listening = socket.socket(proto=socket.IPPROTO_TCP)
     listening.bind(("127.0.0.1", 0))
     server = uvicorn.Server(
         uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=5, http=http)

@@ -217,9 +217,9 @@ def test_a_job_goes_on_after_the_server_was_killed(tmp_path: Path) -> None:
 
 def test_a_job_that_ends_its_server_again_and_again_is_given_up(tmp_path: Path) -> None:
     need("fastapi")
-    from prunus.serve.created import CreatedIndexes
     from prunus.serve.queue import InputDocument, Queue
     from prunus.serve.state import State
+    from prunus.serve.user_indexes import CreatedIndexes
 
     state = State(str(tmp_path / "serve.db"))
     index = CreatedIndexes(state, str(tmp_path / "made")).add("-", "town", "", 1)
@@ -234,9 +234,9 @@ def test_a_job_that_ends_its_server_again_and_again_is_given_up(tmp_path: Path) 
 
 def test_a_worker_that_lost_its_lease_changes_nothing_more(tmp_path: Path) -> None:
     need("fastapi")
-    from prunus.serve.created import CreatedIndexes
     from prunus.serve.queue import Fate, InputDocument, Queue
     from prunus.serve.state import State
+    from prunus.serve.user_indexes import CreatedIndexes
 
     state = State(str(tmp_path / "serve.db"))
     index = CreatedIndexes(state, str(tmp_path / "made")).add("-", "town", "", 1)
@@ -254,9 +254,9 @@ def test_a_worker_that_lost_its_lease_changes_nothing_more(tmp_path: Path) -> No
 
 def test_a_key_with_many_jobs_does_not_hold_up_the_others(tmp_path: Path) -> None:
     need("fastapi")
-    from prunus.serve.created import CreatedIndexes
     from prunus.serve.queue import Queue
     from prunus.serve.state import State
+    from prunus.serve.user_indexes import CreatedIndexes
 
     state = State(str(tmp_path / "serve.db"))
     queue, created = Queue(state, lease=60.0), CreatedIndexes(state, str(tmp_path / "made"))
@@ -306,7 +306,7 @@ def test_a_deletion_that_fails_is_tried_again_until_the_data_are_gone(
             remove(place)
 
         remove = shutil.rmtree
-        monkeypatch.setattr("prunus.serve.created.shutil.rmtree", refuses)
+        monkeypatch.setattr("prunus.serve.user_indexes.shutil.rmtree", refuses)
         job = server.http.delete("/v1/indexes/town").json()["id"]
         assert ended(server.http, job)["state"] == "done"
         assert len(tries) == 6 and not folder.exists()
@@ -314,9 +314,9 @@ def test_a_deletion_that_fails_is_tried_again_until_the_data_are_gone(
 
 def test_a_deletion_waits_longer_after_each_failure(tmp_path: Path) -> None:
     need("fastapi")
-    from prunus.serve.created import CreatedIndexes
     from prunus.serve.queue import Queue
     from prunus.serve.state import State
+    from prunus.serve.user_indexes import CreatedIndexes
 
     state = State(str(tmp_path / "serve.db"))
     queue, created = Queue(state, lease=60.0), CreatedIndexes(state, str(tmp_path / "made"))
@@ -335,9 +335,9 @@ def test_a_deletion_waits_longer_after_each_failure(tmp_path: Path) -> None:
 
 def test_ended_jobs_of_a_key_do_not_pile_up(tmp_path: Path) -> None:
     need("fastapi")
-    from prunus.serve.created import CreatedIndexes
     from prunus.serve.queue import InputDocument, ManyJobs, Queue
     from prunus.serve.state import State
+    from prunus.serve.user_indexes import CreatedIndexes
 
     state = State(str(tmp_path / "serve.db"))
     queue, created = Queue(state, lease=60.0), CreatedIndexes(state, str(tmp_path / "made"))
@@ -376,9 +376,9 @@ def test_one_of_many_workers_gets_a_job_and_an_index_has_one_writer(tmp_path: Pa
     need("fastapi")
     from concurrent.futures import ThreadPoolExecutor
 
-    from prunus.serve.created import CreatedIndexes
     from prunus.serve.queue import Queue
     from prunus.serve.state import State
+    from prunus.serve.user_indexes import CreatedIndexes
 
     states = [State(str(tmp_path / "serve.db")) for _ in range(4)]
     queues = [Queue(state, lease=60.0) for state in states]
@@ -457,8 +457,8 @@ def test_another_server_takes_over_the_job_of_one_that_is_killed(postgres: str, 
             assert ended(two.http, job, anna)["state"] == "done"
         info = one.http.get("/v1/indexes/town", headers=anna).json()
         assert info["documents"] == 32
-        from prunus.serve.created import CreatedIndexes
         from prunus.serve.state import State
+        from prunus.serve.user_indexes import CreatedIndexes
 
         opened = State(state)
         created = CreatedIndexes(opened, state)

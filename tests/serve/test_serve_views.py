@@ -117,7 +117,7 @@ def test_the_outline_has_each_heading_with_the_first_block_below_it(server: Runn
 def test_pages_are_kept_for_their_key_for_ten_minutes_and_few_at_a_time() -> None:
     pytest.importorskip("fastapi")
     from prunus.serve.errors import Refused
-    from prunus.serve.kept import SECONDS, Kept, KeptPages
+    from prunus.serve.page_cache import SECONDS, Kept, KeptPages
 
     now = 0.0
     pages = KeptPages(lambda: now)

@@ -172,7 +172,7 @@ def test_a_stopping_server_tells_what_still_runs() -> None:
 
 def test_a_stream_begins_before_its_first_event_where_that_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     need("fastapi")
-    from prunus.serve import asking
+    from prunus.serve import answering as asking
 
     monkeypatch.setattr(asking, "_PATIENCE", 0.1)
     ended: list[str] = []
@@ -365,3 +365,12 @@ def test_without_its_packages_the_server_names_the_line_that_installs_them(
     monkeypatch.delitem(sys.modules, "prunus.serve.start", raising=False)
     result = cli("serve", "--json")
     assert result.exit_code == 2 and "[server]'" in only_line(result)
+
+
+def test_replies_on_a_kept_connection_do_not_wait_for_acknowledgements() -> None:
+    need("fastapi")
+    from prunus.serve.options import ServeOptions
+    from prunus.serve.start import _listen
+
+    with _listen(ServeOptions(port=0)) as listening:
+        assert listening.proto == socket.IPPROTO_TCP  # else asyncio leaves TCP_NODELAY off

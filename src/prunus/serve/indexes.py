@@ -15,9 +15,8 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 
 from ..api.index import Index
-from .created import Full, Taken
 from .errors import Refused
-from .given import Caller, index_place, no_index
+from .inputs import Caller, index_place, no_index
 from .jobs import Job, job_of
 from .keys import now
 from .options import INDEX_NAME
@@ -25,6 +24,7 @@ from .queue import InputDocument, Kind, ManyJobs, NoSuchIndex
 from .routes import ASKED, REFUSALS, reply_to
 from .server import Server
 from .uploads import FORM, JSON, documents_of, ids_of
+from .user_indexes import Full, Taken
 from .wire import AskRequest, AskResponse, Body
 
 

@@ -15,7 +15,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
 from .errors import Refused
-from .given import Caller
+from .inputs import Caller
 from .queue import JobRecord
 from .routes import NO_BUFFER, REFUSALS, SILENCE
 from .server import Server

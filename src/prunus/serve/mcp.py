@@ -37,9 +37,9 @@ from ..pages.sources import Source, is_address, read_file
 from ..pages.tree import Tree
 from ..pages.write.style import CLEAN
 from ..pages.write.whole import write_tree
-from .asking import Asked, events_of
+from .answering import Asked, events_of
 from .errors import Refused, note_bug
-from .given import budget_of, fetched, index_names, index_place
+from .inputs import budget_of, fetched, index_names, index_place
 from .keys import NO_KEY
 from .mask import Mask
 from .mcp_wire import AskCall, AskResult, IndexAskCall, ReadCall, ReadResult, SearchCall, SearchResult

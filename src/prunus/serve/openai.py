@@ -25,9 +25,9 @@ from ..core.errors import BadInput, NothingFound, PrunusError, one_line
 from ..core.events import DoneEvent, Event, TokenEvent, answer_of
 from ..core.text.near import did_you_mean
 from ..core.types import Answer
-from .asking import answering, begun
+from .answering import answering, begun
 from .errors import Refused, error_body, note_bug
-from .given import Caller, caller_of, index_names
+from .inputs import Caller, caller_of, index_names
 from .mask import Mask
 from .routes import NO_BUFFER, REFUSALS, SILENCE, stream_of
 from .server import Server

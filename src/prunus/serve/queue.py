@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
 from ..core.errors import BadInput
-from .created import CreatedIndex
 from .keys import now
 from .state import State
+from .user_indexes import CreatedIndex
 
 Kind: TypeAlias = Literal["add", "remove", "delete"]
 JobState: TypeAlias = Literal["waiting", "running", "done", "failed", "cancelled"]

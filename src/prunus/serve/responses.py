@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field
 from ..core.errors import BadInput, one_line
 from ..core.types import Answer
 from .errors import error_body
-from .given import Caller
+from .inputs import Caller
 from .mask import Mask
 from .openai import PAGES, ChatMessage, ChatRequest, Parts, asked, details, model_names, respond, url_citations
 from .routes import REFUSALS, stream_of

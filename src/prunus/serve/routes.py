@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from bisect import bisect_right
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import asdict
 from functools import partial
@@ -27,14 +28,14 @@ from ..core.types import SearchRequest
 from ..evidence.documents import Documents
 from ..pages.metadata import known_metadata
 from ..pages.sources import Source
+from ..pages.tree import Tree
 from ..pages.write.selection import main_part
 from ..pages.write.style import Style
 from ..pages.write.whole import write_tree
-from .asking import answering, begun
+from .answering import answering, begun
 from .errors import Refused, note_bug
-from .given import Caller, budget_of, fetched, pruning_of, source_of, sources_of
-from .kept import SECONDS, Kept
-from .outline import outline_of
+from .inputs import Caller, budget_of, fetched, pruning_of, source_of, sources_of
+from .page_cache import SECONDS, Kept
 from .server import Server
 from .snapshots import snapshot_id
 from .wire import (
@@ -50,6 +51,33 @@ from .wire import (
     SearchResponse,
 )
 from .work import unless_left
+
+_LEVELS: Final = {f"h{level}": level for level in range(1, 7)}
+_LONGEST: Final = 300  # letters of a heading that are told
+
+
+def outline_of(tree: Tree, starts: Sequence[int], first: int) -> list[dict[str, Any]]:
+    """Return the page's headings in its order: level, text, and the number of the first block that is below each.
+
+    A heading in the middle of a block is above the next block. Headings above no block are left out.
+
+    :param starts: where each block of the page begins in its canonical text, ascending.
+    :param first: the number of the page's first block.
+    """
+    found: list[dict[str, Any]] = []
+    for node, tag in enumerate(tree.tag):
+        level = _LEVELS.get(tag)
+        if level is None:
+            continue
+        text = " ".join("".join(tree.text[node : tree.end[node]]).split())
+        if not text:
+            continue
+        inside = next(part for part in range(node, tree.end[node]) if tree.text[part])
+        block = bisect_right(starts, tree.starts[inside] - 1)
+        if block < len(starts):
+            found.append({"level": level, "text": text[:_LONGEST], "block": first + block})
+    return found
+
 
 REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
     status: {"model": ErrorResponse} for status in (400, 401, 403, 404, 413, 429, "4XX", 501, 502, 503, 504)

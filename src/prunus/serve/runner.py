@@ -21,12 +21,12 @@ from ..core.errors import PrunusError, one_line
 from ..core.settings import Settings
 from ..core.types import Page
 from ..pages.sources import Source
-from .created import CreatedIndexes, Full
 from .errors import note_bug
 from .mask import Mask
 from .options import ServeOptions
 from .queue import Fate, InputDocument, JobRecord, JobState, Queue
 from .state import StateFailed
+from .user_indexes import CreatedIndexes, Full
 
 log = logging.getLogger("prunus.serve.jobs")
 

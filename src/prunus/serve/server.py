@@ -11,15 +11,15 @@ from ..core.errors import BadInput
 from ..core.installation import installed_from
 from ..core.settings import Settings
 from ..engines import SharedEngines
-from .created import CreatedIndexes, index_home
-from .kept import KeptPages
 from .mask import Mask
 from .options import ServeOptions
+from .page_cache import KeptPages
 from .queue import Queue
 from .request_log import RequestLog
 from .runner import Runner
 from .snapshots import Snapshots
 from .state import State, state_place
+from .user_indexes import CreatedIndexes, index_home
 from .work import Workers
 
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi.responses import Response
 
 from .errors import Refused
-from .given import Caller, index_names
+from .inputs import Caller, index_names
 from .server import Server
 from .snapshots import POLICY, snapshot_id
 from .wire import ChoicesResponse, ErrorResponse, ShowRequest, ShowResponse, SnapshotsResponse

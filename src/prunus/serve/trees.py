@@ -14,7 +14,7 @@ from ..core.text.words import sentence_spans
 from ..index.nodes import IndexedDocument, version_of
 from ..index.terms import Retrieval
 from .errors import Refused
-from .given import Caller, budget_of, index_place
+from .inputs import Caller, budget_of, index_place
 from .server import Server
 from .wire import ErrorResponse, NodesResponse, RetrieveBody, RetrievedResponse
 

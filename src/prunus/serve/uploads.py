@@ -20,7 +20,7 @@ from ..core.types import Page
 from ..engines import formats
 from ..pages.read import snapshot_of
 from .errors import Refused
-from .given import source_of
+from .inputs import source_of
 from .options import ServeOptions
 from .queue import InputDocument
 from .wire import Body, PageGiven, Short

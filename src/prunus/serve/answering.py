@@ -13,7 +13,7 @@ from ..api.answers import Choices, stream
 from ..core.events import Event
 from ..core.options import Options
 from ..pages.sources import Source
-from .given import choices_of, conversation_of, index_place, sources_of
+from .inputs import choices_of, conversation_of, index_place, sources_of
 from .keys import NO_KEY
 from .request_log import Note
 from .server import Server
