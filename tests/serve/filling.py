@@ -31,9 +31,9 @@ def notes(count: int) -> list[dict[str, str]]:
 def key_of(state: str, name: str, *scopes: str, **quotas: int) -> dict[str, str]:
     """Make a key; return the header that carries it."""
     from prunus.serve.keys import new_key
-    from prunus.serve.state import State
+    from prunus.serve.state import ServerState
 
-    opened = State(state)
+    opened = ServerState(state)
     try:
         return {"authorization": f"Bearer {new_key(opened, name, scopes, **quotas)}"}
     finally:

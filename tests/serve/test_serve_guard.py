@@ -26,9 +26,9 @@ CLEAN = {"page": {"html": BRIDGE}}
 def key_for(folder: Path, name: str, *scopes: str, **quotas: int) -> str:
     need("fastapi")
     from prunus.serve.keys import new_key
-    from prunus.serve.state import State
+    from prunus.serve.state import ServerState
 
-    state = State(str(folder / "home" / "serve.db"))
+    state = ServerState(str(folder / "home" / "serve.db"))
     try:
         return new_key(state, name, scopes, **quotas)
     finally:
@@ -101,9 +101,9 @@ def test_a_quota_holds_over_servers_that_share_the_state(tmp_path: Path) -> None
 def test_keys_and_quotas_are_shared_through_postgresql(postgres: str, tmp_path: Path) -> None:  # noqa: F811
     need("fastapi")
     from prunus.serve.keys import digest_of, new_key, now
-    from prunus.serve.state import State
+    from prunus.serve.state import ServerState
 
-    one, two = State(f"postgres:{postgres}"), State(f"postgres:{postgres}")
+    one, two = ServerState(f"postgres:{postgres}"), ServerState(f"postgres:{postgres}")
     try:
         key = new_key(one, "shared", ("read",), a_minute=2)
         found = two.key(digest_of(key))

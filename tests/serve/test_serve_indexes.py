@@ -157,9 +157,9 @@ def test_changes_need_the_scope_index_and_questions_the_scope_ask(server: Runnin
 
 
 def test_keys_made_before_keep_their_scopes(tmp_path: Path, keys: dict[str, Head]) -> None:
-    from prunus.serve.state import State
+    from prunus.serve.state import ServerState
 
-    state = State(str(tmp_path / "home" / "serve.db"))
+    state = ServerState(str(tmp_path / "home" / "serve.db"))
     scopes = {key.name: key.scopes for key in state.keys()}  # noqa: SIM118 - no dictionary
     state.close()
     assert scopes["anna"] == ("read", "search", "ask", "index") and scopes["asker"] == ("ask",)

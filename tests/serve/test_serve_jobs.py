@@ -135,9 +135,9 @@ def test_what_a_cancelled_job_has_added_stays_and_can_be_asked(tmp_path: Path) -
 
 def documents_kept(folder: Path) -> int:
     """Return how many documents the state still has the content of."""
-    from prunus.serve.state import State
+    from prunus.serve.state import ServerState
 
-    state = State(str(folder / "home" / "serve.db"))
+    state = ServerState(str(folder / "home" / "serve.db"))
     with state.transaction() as run:
         [(count,)] = run("SELECT count(*) FROM serve_documents WHERE content IS NOT NULL")
     state.close()
@@ -218,10 +218,10 @@ def test_a_job_goes_on_after_the_server_was_killed(tmp_path: Path) -> None:
 def test_a_job_that_ends_its_server_again_and_again_is_given_up(tmp_path: Path) -> None:
     need("fastapi")
     from prunus.serve.queue import InputDocument, Queue
-    from prunus.serve.state import State
+    from prunus.serve.state import ServerState
     from prunus.serve.user_indexes import CreatedIndexes
 
-    state = State(str(tmp_path / "serve.db"))
+    state = ServerState(str(tmp_path / "serve.db"))
     index = CreatedIndexes(state, str(tmp_path / "made")).add("-", "town", "", 1)
     queue = Queue(state, lease=0.0)
     job = queue.add("-", "add", index.id, "town", [InputDocument("a", content="<p>x")], 9)
@@ -235,10 +235,10 @@ def test_a_job_that_ends_its_server_again_and_again_is_given_up(tmp_path: Path) 
 def test_a_worker_that_lost_its_lease_changes_nothing_more(tmp_path: Path) -> None:
     need("fastapi")
     from prunus.serve.queue import Fate, InputDocument, Queue
-    from prunus.serve.state import State
+    from prunus.serve.state import ServerState
     from prunus.serve.user_indexes import CreatedIndexes
 
-    state = State(str(tmp_path / "serve.db"))
+    state = ServerState(str(tmp_path / "serve.db"))
     index = CreatedIndexes(state, str(tmp_path / "made")).add("-", "town", "", 1)
     queue = Queue(state, lease=0.0)
     job = queue.add("-", "add", index.id, "town", [InputDocument("a", content="<p>x")], 9).id
@@ -255,10 +255,10 @@ def test_a_worker_that_lost_its_lease_changes_nothing_more(tmp_path: Path) -> No
 def test_a_key_with_many_jobs_does_not_hold_up_the_others(tmp_path: Path) -> None:
     need("fastapi")
     from prunus.serve.queue import Queue
-    from prunus.serve.state import State
+    from prunus.serve.state import ServerState
     from prunus.serve.user_indexes import CreatedIndexes
 
-    state = State(str(tmp_path / "serve.db"))
+    state = ServerState(str(tmp_path / "serve.db"))
     queue, created = Queue(state, lease=60.0), CreatedIndexes(state, str(tmp_path / "made"))
 
     def next_one(worker: str) -> str:
@@ -315,10 +315,10 @@ def test_a_deletion_that_fails_is_tried_again_until_the_data_are_gone(
 def test_a_deletion_waits_longer_after_each_failure(tmp_path: Path) -> None:
     need("fastapi")
     from prunus.serve.queue import Queue
-    from prunus.serve.state import State
+    from prunus.serve.state import ServerState
     from prunus.serve.user_indexes import CreatedIndexes
 
-    state = State(str(tmp_path / "serve.db"))
+    state = ServerState(str(tmp_path / "serve.db"))
     queue, created = Queue(state, lease=60.0), CreatedIndexes(state, str(tmp_path / "made"))
     job = queue.delete_index(created.add("anna", "town", "", 9))
     assert job is not None
@@ -336,10 +336,10 @@ def test_a_deletion_waits_longer_after_each_failure(tmp_path: Path) -> None:
 def test_ended_jobs_of_a_key_do_not_pile_up(tmp_path: Path) -> None:
     need("fastapi")
     from prunus.serve.queue import InputDocument, ManyJobs, Queue
-    from prunus.serve.state import State
+    from prunus.serve.state import ServerState
     from prunus.serve.user_indexes import CreatedIndexes
 
-    state = State(str(tmp_path / "serve.db"))
+    state = ServerState(str(tmp_path / "serve.db"))
     queue, created = Queue(state, lease=60.0), CreatedIndexes(state, str(tmp_path / "made"))
     index = created.add("anna", "town", "", 9)
     documents = [InputDocument(f"{number}", "https://example.org/") for number in range(3)]
@@ -377,10 +377,10 @@ def test_one_of_many_workers_gets_a_job_and_an_index_has_one_writer(tmp_path: Pa
     from concurrent.futures import ThreadPoolExecutor
 
     from prunus.serve.queue import Queue
-    from prunus.serve.state import State
+    from prunus.serve.state import ServerState
     from prunus.serve.user_indexes import CreatedIndexes
 
-    states = [State(str(tmp_path / "serve.db")) for _ in range(4)]
+    states = [ServerState(str(tmp_path / "serve.db")) for _ in range(4)]
     queues = [Queue(state, lease=60.0) for state in states]
     created = CreatedIndexes(states[0], str(tmp_path / "made"))
     for name in ("a", "b", "c"):
@@ -457,10 +457,10 @@ def test_another_server_takes_over_the_job_of_one_that_is_killed(postgres: str, 
             assert ended(two.http, job, anna)["state"] == "done"
         info = one.http.get("/v1/indexes/town", headers=anna).json()
         assert info["documents"] == 32
-        from prunus.serve.state import State
+        from prunus.serve.state import ServerState
         from prunus.serve.user_indexes import CreatedIndexes
 
-        opened = State(state)
+        opened = ServerState(state)
         created = CreatedIndexes(opened, state)
         found = created.find("anna.killed", "town")
         assert found is not None

@@ -412,14 +412,14 @@ def test_one_key_cannot_use_up_the_sessions_of_all(tmp_path: Path, monkeypatch: 
 
 def test_an_unused_session_counts_no_more() -> None:
     need("mcp"), need("fastapi")
-    from prunus.serve.errors import Refused
+    from prunus.serve.errors import RequestRefused
     from prunus.serve.mcp_transports import _IDLE, _OF_ONE, Sessions
 
     now = 1000.0
     sessions = Sessions(lambda: now)
     for number in range(_OF_ONE):
         sessions.opened("anna", sessions.begin("anna"), str(number))
-    with pytest.raises(Refused, match="sessions"):
+    with pytest.raises(RequestRefused, match="sessions"):
         sessions.begin("anna")
     sessions.begin("ben")
     now += _IDLE - 1
@@ -427,7 +427,7 @@ def test_an_unused_session_counts_no_more() -> None:
     now += 2
     for number in range(_OF_ONE - 1):
         sessions.opened("anna", sessions.begin("anna"), f"new {number}")
-    with pytest.raises(Refused, match="sessions"):  # the first was used since
+    with pytest.raises(RequestRefused, match="sessions"):  # the first was used since
         sessions.begin("anna")
 
 

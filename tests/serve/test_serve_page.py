@@ -566,10 +566,10 @@ def test_the_page_is_useful_within_a_second(browser: str, plain: Running) -> Non
 
 def test_a_key_is_asked_for_and_kept_in_the_tab_alone(browser: str, tmp_path: Path) -> None:
     from prunus.serve.keys import new_key
-    from prunus.serve.state import State
+    from prunus.serve.state import ServerState
 
     home = tmp_path / "home"
-    state = State(str(home / "serve.db"))
+    state = ServerState(str(home / "serve.db"))
     key = new_key(state, "anna", ())
     state.close()
 
@@ -595,10 +595,10 @@ def test_a_key_is_asked_for_and_kept_in_the_tab_alone(browser: str, tmp_path: Pa
 def test_a_key_that_is_given_late_opens_the_whole_page(browser: str, tmp_path: Path) -> None:
     import prunus
     from prunus.serve.keys import new_key
-    from prunus.serve.state import State
+    from prunus.serve.state import ServerState
 
     home = tmp_path / "home"
-    state = State(str(home / "serve.db"))
+    state = ServerState(str(home / "serve.db"))
     key = new_key(state, "anna", ())
     state.close()
     (tmp_path / "town.html").write_text(BRIDGE, "utf-8")

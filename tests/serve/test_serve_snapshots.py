@@ -48,10 +48,10 @@ def show(server: Running, citation: dict[str, Any], key: str = "") -> Any:
 def opened_state(folder: Path) -> Any:
     need("fastapi")
     from prunus.serve.mask import Mask
-    from prunus.serve.snapshots import Snapshots
-    from prunus.serve.state import State
+    from prunus.serve.snapshots import CitedPages
+    from prunus.serve.state import ServerState
 
-    return Snapshots(State(str(folder / "serve.db")), Mask(load_settings({"home": str(folder)})))
+    return CitedPages(ServerState(str(folder / "serve.db")), Mask(load_settings({"home": str(folder)})))
 
 
 def tree_of(html: str) -> Any:
@@ -224,12 +224,12 @@ def test_a_state_that_cannot_be_written_does_not_cost_the_answer(
 ) -> None:
     need("fastapi")
     from prunus.core.errors import OutsideFailed
-    from prunus.serve.snapshots import Snapshots
+    from prunus.serve.snapshots import CitedPages
 
     def broken(*_: Any) -> str:
         raise OutsideFailed("no disk", subject="state")
 
-    monkeypatch.setattr(Snapshots, "put", broken)
+    monkeypatch.setattr(CitedPages, "put", broken)
     with running(tmp_path) as server:
         assert "1932" in asked(server)["text"]
 

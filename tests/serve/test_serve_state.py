@@ -21,9 +21,9 @@ def test_clients_are_not_told_where_the_state_is_and_the_log_is(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     need("fastapi")
-    from prunus.serve.state import State
+    from prunus.serve.state import ServerState
 
-    state = State(str(tmp_path / "hidden.db"))
+    state = ServerState(str(tmp_path / "hidden.db"))
     with state.transaction() as run:
         run("DROP TABLE serve_keys")
     with caplog.at_level(logging.ERROR, "prunus.serve"), pytest.raises(PrunusError) as caught:
@@ -35,11 +35,11 @@ def test_clients_are_not_told_where_the_state_is_and_the_log_is(
 
 def test_the_operator_is_told_where_the_state_is_when_it_cannot_be_opened(tmp_path: Path) -> None:
     need("fastapi")
-    from prunus.serve.state import State
+    from prunus.serve.state import ServerState
 
     (tmp_path / "broken.db").write_bytes(b"no database at all" * 100)
     with pytest.raises(PrunusError, match=r"broken\.db"):
-        State(str(tmp_path / "broken.db"))
+        ServerState(str(tmp_path / "broken.db"))
 
 
 def test_a_state_in_use_is_not_waited_for_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,7 +47,7 @@ def test_a_state_in_use_is_not_waited_for_without_end(tmp_path: Path, monkeypatc
     from prunus.serve import state as module
 
     monkeypatch.setattr(module, "_WAIT", 0.2)
-    state = module.State(str(tmp_path / "serve.db"))
+    state = module.ServerState(str(tmp_path / "serve.db"))
     inside, over = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -80,7 +80,7 @@ def test_a_state_that_does_not_answer_is_a_503_and_not_a_hang(tmp_path: Path, mo
         def silent(*_: Any) -> None:
             over.wait(20)
 
-        monkeypatch.setattr("prunus.serve.state.State.key", silent)
+        monkeypatch.setattr("prunus.serve.state.ServerState.key", silent)
         try:
             assert server.http.get("/readyz").status_code == 503
             refused = server.http.get("/v1/models", headers=key)

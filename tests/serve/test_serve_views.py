@@ -70,9 +70,9 @@ def test_the_same_evidence_is_also_written_in_further_formats(server: Running) -
 def test_no_key_can_prune_the_kept_pages_of_another_key(tmp_path: Path) -> None:
     pytest.importorskip("fastapi")
     from prunus.serve.keys import new_key
-    from prunus.serve.state import State, state_place
+    from prunus.serve.state import ServerState, state_place
 
-    state = State(state_place(load_settings({"home": str(tmp_path / "home")})))
+    state = ServerState(state_place(load_settings({"home": str(tmp_path / "home")})))
     keys = [new_key(state, name, ("read",)) for name in ("anna", "bert")]
     state.close()
     with running(tmp_path) as server:
@@ -116,27 +116,27 @@ def test_the_outline_has_each_heading_with_the_first_block_below_it(server: Runn
 
 def test_pages_are_kept_for_their_key_for_ten_minutes_and_few_at_a_time() -> None:
     pytest.importorskip("fastapi")
-    from prunus.serve.errors import Refused
-    from prunus.serve.page_cache import SECONDS, Kept, KeptPages
+    from prunus.serve.errors import RequestRefused
+    from prunus.serve.page_cache import SECONDS, CachedPages, KeptPages
 
     now = 0.0
     pages = KeptPages(lambda: now)
-    first = pages.keep(Kept("anna", Documents([])))
+    first = pages.keep(CachedPages("anna", Documents([])))
     assert pages.find(first, "anna").caller == "anna"
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         pages.find(first, "bert")
-    later = [pages.keep(Kept("bert", Documents([]))) for _ in range(5)]
-    with pytest.raises(Refused):
+    later = [pages.keep(CachedPages("bert", Documents([]))) for _ in range(5)]
+    with pytest.raises(RequestRefused):
         pages.find(later[0], "bert")
     assert pages.find(later[1], "bert") and pages.find(first, "anna"), "another key's pages stay"
     now = SECONDS - 1
     pages.find(first, "anna")
     now += SECONDS - 1
     pages.find(first, "anna")
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         pages.find(later[1], "bert")
     now += SECONDS + 1
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         pages.find(first, "anna")
 
 

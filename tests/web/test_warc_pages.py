@@ -15,15 +15,15 @@ from tests.extras import need
 from tests.web.archives import HTML, packed, page, record, write_archive, write_wacz
 
 from prunus.core.errors import BadPage
-from prunus.web.warc import Archive, Record
+from prunus.web.warc import WarcArchive, WarcRecord
 
 need("fastwarc")
 
 
-def read(path: Path, data: bytes | None = None, max_mb: int = 64) -> tuple[list[Record], dict[str, int]]:
+def read(path: Path, data: bytes | None = None, max_mb: int = 64) -> tuple[list[WarcRecord], dict[str, int]]:
     if data is not None:
         path.write_bytes(data)
-    archive = Archive(path, max_mb, lambda kind: kind in ("text/html", "text/plain", "application/pdf"))
+    archive = WarcArchive(path, max_mb, lambda kind: kind in ("text/html", "text/plain", "application/pdf"))
     return list(archive.records()), dict(archive.skipped)
 
 
@@ -42,7 +42,7 @@ def test_reading_can_begin_at_every_record(tmp_path: Path, name: str) -> None:
     path = write_archive(tmp_path / name, 6)
     found, _ = read(path)
     for number, row in enumerate(found):
-        again = list(Archive(path, 64, lambda kind: True).records(row.place))
+        again = list(WarcArchive(path, 64, lambda kind: True).records(row.place))
         assert [other.url for other in again] == [other.url for other in found[number:]]
         assert [other.place for other in again] == [other.place for other in found[number:]]
 
@@ -154,9 +154,9 @@ def test_a_bomb_and_a_record_of_200_mb_are_refused_in_bounded_memory(tmp_path: P
             big.write(record(2, b"b" * 200_000_000))
         file.write(packed([record(3, page(3))]))
     code = (
-        "import resource, sys; from pathlib import Path; from prunus.web.warc import Archive\n"
+        "import resource, sys; from pathlib import Path; from prunus.web.warc import WarcArchive\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-        "for row in Archive(Path(sys.argv[1]), 16, lambda kind: True).records(): print(row.url[-1], row.large, row.error)\n"
+        "for row in WarcArchive(Path(sys.argv[1]), 16, lambda kind: True).records(): print(row.url[-1], row.large, row.error)\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
     )
     done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=300)

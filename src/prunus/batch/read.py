@@ -20,7 +20,7 @@ from ..core.types import Page
 from ..engines import formats
 from ..pages.sources import is_address
 from ..web.reader import fetch_with
-from ..web.warc import Archive
+from ..web.warc import WarcArchive
 from .jobs import MAX_LINE
 from .places import Remote, is_remote
 from .rows import START, Mark, Part, Row, Source
@@ -104,7 +104,7 @@ class Reader:
             yield Mark(number + 1, number), Row(number + 1, path=path)
 
     def _warc(self, start: Mark) -> Marked:
-        archive = Archive(place_of(self.source.name), self.settings.max_file_mb, _is_readable, self.skipped)
+        archive = WarcArchive(place_of(self.source.name), self.settings.max_file_mb, _is_readable, self.skipped)
         if start.place and not archive.begins_at(start.place):  # packed as one stream: read it from its beginning
             start = Mark(start.record, 0)
         number = start.record if start.place else 1

@@ -109,7 +109,7 @@ def _tokenizer(path: str, changed: int, max_tokens: int, pairs: bool) -> Tokeniz
     return tokenizer
 
 
-class Graph:
+class OnnxGraph:
     """An ONNX graph over token ids; threads may share it.
 
     :param source: the file, or the serialised graph.
@@ -156,7 +156,7 @@ class Graph:
 _NUMBERS: Final = {"tensor(int32)": np.int32, "tensor(float)": np.float32}
 
 
-def open_graph(path: Path, *, threads: int, pad_id: int, quantise: bool = False) -> Graph:
+def open_graph(path: Path, *, threads: int, pad_id: int, quantise: bool = False) -> OnnxGraph:
     """Return the graph of a file; it is loaded once for the process, and at most four graphs are kept.
 
     :param quantise: convert it to int8 first (:func:`quantised`).
@@ -166,9 +166,9 @@ def open_graph(path: Path, *, threads: int, pad_id: int, quantise: bool = False)
 
 
 @lru_cache(maxsize=4)
-def _graph(path: Path, changed: int, threads: int, pad_id: int, quantise: bool) -> Graph:
+def _graph(path: Path, changed: int, threads: int, pad_id: int, quantise: bool) -> OnnxGraph:
     source = quantised(path) if quantise else path
-    return Graph(source, threads=threads, pad_id=pad_id, name=str(path))
+    return OnnxGraph(source, threads=threads, pad_id=pad_id, name=str(path))
 
 
 def _session(source: Path | bytes, threads: int, name: str) -> Any:

@@ -26,7 +26,7 @@ _PATIENCE: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ClientQuestion:
     """A checked question.
 
     :param pages: None searches the web, or asks the indexes of the choices.
@@ -52,11 +52,11 @@ async def answering(server: Server, body: AskRequest, caller: str) -> AsyncGener
     places = [await index_place(name, server, caller) for name in body.indexes]
     choices = choices_of(body, server.settings, server.options, places)
     turns = [(turn.role, turn.content) for turn in body.turns]
-    asked = Asked(body.question, sources or None, choices, turns, caller)
+    asked = ClientQuestion(body.question, sources or None, choices, turns, caller)
     return events_of(server, asked, KeepsPages(server.snapshots, caller) if body.keep else None)
 
 
-def events_of(server: Server, asked: Asked, keeps: KeepsPages | None) -> AsyncGenerator[Event | None, None]:
+def events_of(server: Server, asked: ClientQuestion, keeps: KeepsPages | None) -> AsyncGenerator[Event | None, None]:
     """Return the events of an answer, None in long silences. The request log gets its line where there is one.
 
     :param keeps: keeps the pages that the answer cites; None keeps none.

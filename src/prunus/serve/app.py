@@ -17,7 +17,7 @@ from ..core.errors import PrunusError
 from ..core.settings import Settings
 from ..core.version import __version__
 from .errors import handle_errors
-from .guard import STATE_SECONDS, Guard
+from .guard import STATE_SECONDS, RequestGuard
 from .indexes import add_indexes
 from .jobs import add_jobs
 from .mcp_transports import add_mcp
@@ -103,7 +103,7 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
         """Counts and times in Prometheus's format."""
         return Response(generate_latest(server.metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
-    app.add_middleware(Guard, server=server)
+    app.add_middleware(RequestGuard, server=server)
     if options.origins:
         app.add_middleware(
             CORSMiddleware,

@@ -45,7 +45,7 @@ _QUESTIONS: Final = ("question", "messages", "input")
 """Fields that hold a question."""
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A request that the server refuses before its work begins.
 
     :param status: HTTP status.
@@ -112,7 +112,7 @@ def _body(kind: str, message: str, param: str = "") -> dict[str, Any]:
     return {"error": {"type": kind, "message": message, "param": param or None, "code": kind}}
 
 
-def refusal(refused: Refused) -> JSONResponse:
+def refusal(refused: RequestRefused) -> JSONResponse:
     """Return the response to a refused request."""
     headers = {"Retry-After": str(refused.retry_after)} if refused.retry_after else {}
     if refused.status == 401:
@@ -180,10 +180,10 @@ def handle_errors(app: FastAPI, mask: Mask) -> None:
         return JSONResponse(_body(kind, message or str(getattr(error, "detail", ""))), status, headers)
 
     async def refused(request: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, Refused)
+        assert isinstance(error, RequestRefused)
         return refusal(error)
 
     app.add_exception_handler(PrunusError, deliberate)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, plain)
-    app.add_exception_handler(Refused, refused)
+    app.add_exception_handler(RequestRefused, refused)

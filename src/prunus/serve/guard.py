@@ -15,7 +15,7 @@ from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..core.errors import PrunusError
-from .errors import Refused, error_body, note_bug, refusal
+from .errors import RequestRefused, error_body, note_bug, refusal
 from .keys import NO_KEY, digest_of
 from .server import Server
 
@@ -50,7 +50,7 @@ _HEADERS: Final = (
 )
 
 
-class Guard:
+class RequestGuard:
     """Middleware around the whole application; plain ASGI, so that streams pass unbuffered."""
 
     def __init__(self, app: ASGIApp, server: Server) -> None:
@@ -81,12 +81,12 @@ class Guard:
         self._running += 1
         try:
             if self._running > self._most and scope["path"] not in _OPEN:
-                raise Refused(503, "the server is busy; try again soon", retry_after=2)
+                raise RequestRefused(503, "the server is busy; try again soon", retry_after=2)
             self._check(headers)
             key = await self._admitted(scope, headers)
             scope.setdefault("state", {})["caller"] = key
             await self._app(scope, self._limited(receive), answer)
-        except Refused as error:
+        except RequestRefused as error:
             await refusal(error)(scope, receive, answer)
         except Exception as error:
             note_bug(error, request_id)
@@ -103,15 +103,15 @@ class Guard:
     def _check(self, headers: dict[str, str]) -> None:
         """Refuse what a browser sends from foreign pages, and what is too large.
 
-        :raises Refused: always with a status of its own.
+        :raises RequestRefused: always with a status of its own.
         """
         options = self._server.options
         host = headers.get("host", "")
         if not self._server.closed and _name_of(f"//{host}") not in _LOCAL | {options.host.strip("[]")}:
-            raise Refused(403, "the Host header names another machine")  # a foreign name that leads here by DNS
+            raise RequestRefused(403, "the Host header names another machine")  # a foreign name that leads here by DNS
         origin = headers.get("origin", "")
         if origin and origin not in options.origins and origin.partition("://")[2] != host:
-            raise Refused(403, "this origin may not call the server")
+            raise RequestRefused(403, "this origin may not call the server")
         size = headers.get("content-length", "0")
         if not size.isdecimal() or len(size) > 18 or int(size) > options.body_mb * _MIB:
             raise self._too_large()
@@ -119,7 +119,7 @@ class Guard:
     async def _admitted(self, scope: Scope, headers: dict[str, str]) -> str:
         """Return the name of the request's key, ``-`` where none is needed. Nothing of the body is read before.
 
-        :raises Refused: 401 without a working key, 403 without the scope, 429 above the quota.
+        :raises RequestRefused: 401 without a working key, 403 without the scope, 429 above the quota.
         """
         path, state, lookup = scope["path"], self._server.state, self._server.workers.lookup
         preflight = scope["method"] == "OPTIONS" and "access-control-request-method" in headers
@@ -131,19 +131,19 @@ class Guard:
             found = await asyncio.wait_for(lookup(partial(state.key, digest)), STATE_SECONDS) if digest else None
             if found is None:
                 why = "this key does not work" if digest else "this needs a key: send Authorization: Bearer KEY"
-                raise Refused(401, why)
+                raise RequestRefused(401, why)
             wanted = _wanted(path, scope["method"])
             if wanted and not set(wanted) & set(found.scopes):
-                raise Refused(403, f"the key {found.name} may not {wanted[0]}")
+                raise RequestRefused(403, f"the key {found.name} may not {wanted[0]}")
             limits = {span: most for span, most in (("minute", found.a_minute), ("day", found.a_day)) if most}
             if limits and not path.startswith(_NOT_COUNTED):
                 count = partial(state.count, found.name, limits, time.time())
                 wait = await asyncio.wait_for(lookup(count), STATE_SECONDS)
                 if wait:
-                    raise Refused(429, f"the key {found.name} has used its quota", retry_after=wait)
+                    raise RequestRefused(429, f"the key {found.name} has used its quota", retry_after=wait)
         except (PrunusError, TimeoutError) as error:
             logging.getLogger("prunus.serve").error("the state cannot be read: %s", str(error) or "no answer in time")
-            raise Refused(503, "the server cannot check keys now; try again soon", retry_after=5) from None
+            raise RequestRefused(503, "the server cannot check keys now; try again soon", retry_after=5) from None
         scope.setdefault("state", {})["key"] = found
         return found.name
 
@@ -170,8 +170,8 @@ class Guard:
 
         return limited
 
-    def _too_large(self) -> Refused:
-        return Refused(413, f"the request is over {self._server.options.body_mb} MiB")
+    def _too_large(self) -> RequestRefused:
+        return RequestRefused(413, f"the request is over {self._server.options.body_mb} MiB")
 
 
 def _wanted(path: str, method: str) -> tuple[str, ...]:

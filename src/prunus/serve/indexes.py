@@ -15,9 +15,9 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 
 from ..api.index import Index
-from .errors import Refused
+from .errors import RequestRefused
 from .inputs import Caller, index_place, no_index
-from .jobs import Job, job_of
+from .jobs import JobReply, job_of
 from .keys import now
 from .options import INDEX_NAME
 from .queue import InputDocument, Kind, ManyJobs, NoSuchIndex
@@ -25,10 +25,10 @@ from .routes import ASKED, REFUSALS, reply_to
 from .server import Server
 from .uploads import FORM, JSON, documents_of, ids_of
 from .user_indexes import Full, Taken
-from .wire import AskRequest, AskResponse, Body
+from .wire import AskRequest, AskResponse, RequestBody
 
 
-class IndexGiven(Body):
+class IndexGiven(RequestBody):
     """An index to make."""
 
     name: Annotated[str, Field(pattern=f"^{INDEX_NAME.pattern}$", examples=["handbook"])]
@@ -78,7 +78,7 @@ class DocumentList(BaseModel):
     documents: list[IndexedRecord]
 
 
-_ACCEPTED: Final[dict[int | str, dict[str, Any]]] = {202: {"description": "The job that does it.", "model": Job}}
+_ACCEPTED: Final[dict[int | str, dict[str, Any]]] = {202: {"description": "The job that does it.", "model": JobReply}}
 _UPLOADED: Final[dict[int | str, dict[str, Any]]] = {**_ACCEPTED, 415: REFUSALS[400]}
 _UPLOAD: Final = {
     "requestBody": {
@@ -111,7 +111,9 @@ def add_indexes(app: FastAPI, server: Server) -> None:
         """Return the place of an index in a job, where the caller may change it."""
         if name in options.indexes:
             if name not in options.writable:
-                raise Refused(403, f"{name} is an index of the operator, and cannot be changed here", param="name")
+                raise RequestRefused(
+                    403, f"{name} is an index of the operator, and cannot be changed here", param="name"
+                )
             return f"={name}"
         found = await server.workers.lookup(partial(created.find, caller, name))
         if found is None:
@@ -123,7 +125,7 @@ def add_indexes(app: FastAPI, server: Server) -> None:
         try:
             record = await asyncio.to_thread(queue.add, caller, kind, place, name, documents, options.key_jobs)
         except ManyJobs as error:
-            raise Refused(429, str(error), retry_after=10) from None
+            raise RequestRefused(429, str(error), retry_after=10) from None
         except NoSuchIndex:
             raise await no_index(name, server, caller, "name") from None
         server.runner.wake()
@@ -142,16 +144,16 @@ def add_indexes(app: FastAPI, server: Server) -> None:
     async def create(body: IndexGiven, caller: Caller) -> IndexRecord:
         """Make an empty index. It belongs to the key, and no other key can see it."""
         if not created.home:
-            raise Refused(403, "clients make no indexes on this server", param="name")
+            raise RequestRefused(403, "clients make no indexes on this server", param="name")
         name = body.name
         if name in options.indexes:
-            raise Refused(409, f"there is an index {name} already; choose another name", param="name")
+            raise RequestRefused(409, f"there is an index {name} already; choose another name", param="name")
         try:
             index = await server.workers.lookup(partial(created.add, caller, name, now(), options.key_indexes))
         except Taken as error:
-            raise Refused(409, str(error), param="name") from None
+            raise RequestRefused(409, str(error), param="name") from None
         except Full as error:
-            raise Refused(403, str(error), param="name") from None
+            raise RequestRefused(403, str(error), param="name") from None
         try:
             await server.workers.call(lambda: Index.open(created.place(index.id), settings=server.settings))
         except BaseException:
@@ -183,12 +185,12 @@ def add_indexes(app: FastAPI, server: Server) -> None:
     async def delete(name: str, caller: Caller) -> Response:
         """Delete an index of the key. It is gone at once, and its jobs end; the job removes its data."""
         if name in options.indexes:
-            raise Refused(403, f"{name} is an index of the operator, and cannot be deleted here", param="name")
+            raise RequestRefused(403, f"{name} is an index of the operator, and cannot be deleted here", param="name")
         found = await server.workers.lookup(partial(created.find, caller, name))
         try:
             job = await server.workers.lookup(partial(queue.delete_index, found, options.key_jobs)) if found else None
         except ManyJobs as error:
-            raise Refused(429, str(error), retry_after=10) from None
+            raise RequestRefused(429, str(error), retry_after=10) from None
         if job is None:
             raise await no_index(name, server, caller, "name")
         server.runner.wake()
@@ -247,5 +249,5 @@ def add_indexes(app: FastAPI, server: Server) -> None:
     app.include_router(routes)
 
 
-def _accepted(job: Job) -> Response:
+def _accepted(job: JobReply) -> Response:
     return JSONResponse(job.model_dump(), 202, {"Location": f"/v1/jobs/{job.id}"})

@@ -21,7 +21,7 @@ from ..core.types import Message, Page
 from ..engines import formats
 from ..pages.sources import Source, is_address
 from ..web.reader import PageReader
-from .errors import Refused
+from .errors import RequestRefused
 from .keys import NO_KEY
 from .options import ServeOptions
 from .server import Server
@@ -32,7 +32,7 @@ def sources_of(pages: Sequence[PageGiven], options: ServeOptions, param: str = "
     """Return the pages of a request as sources; nothing is fetched yet. No source is ever a path.
 
     :raises BadInput: there are too many pages, or a page cannot be decoded.
-    :raises Refused: a page is to be fetched, and the operator does not allow it.
+    :raises RequestRefused: a page is to be fetched, and the operator does not allow it.
     """
     if len(pages) > options.pages:
         raise BadInput(f"{len(pages)} pages; this server takes {options.pages} at once", subject=param)
@@ -67,7 +67,7 @@ def source_of(given: PageGiven, options: ServeOptions, name: str, called: str = 
             raise BadInput(f"{name}.base64: this is no Base64", subject=f"{name}.base64") from None
         return Page(content, url=url or called, final_url=url, media_type=media_type)
     if not options.fetch:
-        raise Refused(403, "this server fetches no pages; send their content", param=f"{name}.url")
+        raise RequestRefused(403, "this server fetches no pages; send their content", param=f"{name}.url")
     return url
 
 
@@ -157,7 +157,7 @@ async def index_place(name: str, server: Server, caller: str, param: str = "inde
 
     :param caller: from :func:`caller_of`.
     :param param: the field of the request that names the index.
-    :raises Refused: 404; the caller has no such index, whether or not others have one.
+    :raises RequestRefused: 404; the caller has no such index, whether or not others have one.
     """
     operators = server.options.indexes
     if name in operators:
@@ -167,10 +167,10 @@ async def index_place(name: str, server: Server, caller: str, param: str = "inde
     raise await no_index(name, server, caller, param)
 
 
-async def no_index(name: str, server: Server, caller: str, param: str) -> Refused:
+async def no_index(name: str, server: Server, caller: str, param: str) -> RequestRefused:
     """Return the refusal of a name that stands for no index of the caller."""
     hint = did_you_mean(name, await index_names(server, caller))
-    return Refused(404, f"no index is called {name[:100]!r}{hint}", param=param)
+    return RequestRefused(404, f"no index is called {name[:100]!r}{hint}", param=param)
 
 
 async def index_names(server: Server, caller: str) -> list[str]:

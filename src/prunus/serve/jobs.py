@@ -14,7 +14,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from .errors import Refused
+from .errors import RequestRefused
 from .inputs import Caller
 from .queue import JobRecord
 from .routes import NO_BUFFER, REFUSALS, SILENCE
@@ -37,7 +37,7 @@ class DocumentFate(BaseModel):
     failure: str = Field("", description="Why it failed, in one line.")
 
 
-class Job(BaseModel):
+class JobReply(BaseModel):
     """A job and its progress."""
 
     id: str
@@ -58,7 +58,7 @@ class Job(BaseModel):
     failed: int
 
 
-class JobDetail(Job):
+class JobDetail(JobReply):
     """A job with each of its documents."""
 
     documents: list[DocumentFate] = Field(
@@ -69,14 +69,14 @@ class JobDetail(Job):
 class JobList(BaseModel):
     """The newest jobs of a key, the newest first."""
 
-    jobs: list[Job]
+    jobs: list[JobReply]
 
 
-def job_of(record: JobRecord) -> Job:
+def job_of(record: JobRecord) -> JobReply:
     """Return a job as clients see it."""
     counts = record.counts
     of = sum(counts.values())
-    return Job(
+    return JobReply(
         id=record.id,
         kind=record.kind,
         index=record.name,
@@ -116,7 +116,7 @@ def add_jobs(app: FastAPI, server: Server) -> None:
         return JobDetail(**job_of(record).model_dump(), documents=documents)
 
     @routes.delete("/{id}")
-    async def cancel(id: str, caller: Caller) -> Job:
+    async def cancel(id: str, caller: Caller) -> JobReply:
         """Cancel a job: what it has added stays, and can be asked; what is left is not added.
 
         A running job ends after the documents that it has begun. A job that has ended stays as it is.
@@ -160,10 +160,10 @@ def add_jobs(app: FastAPI, server: Server) -> None:
 _EVENTS: Final = {"text/event-stream": {"schema": {}, "example": 'event: progress\ndata: {"of": 9, "done": 3}'}}
 
 
-def _event(name: str, job: Job) -> str:
+def _event(name: str, job: JobReply) -> str:
     record: dict[str, Any] = job.model_dump()
     return f"event: {name}\ndata: {json.dumps(record, ensure_ascii=False)}\n\n"
 
 
-def _unknown(id: str) -> Refused:
-    return Refused(404, f"there is no job {id[:40]!r}", param="id")
+def _unknown(id: str) -> RequestRefused:
+    return RequestRefused(404, f"there is no job {id[:40]!r}", param="id")

@@ -11,7 +11,7 @@ from typing import Final
 
 from ..core.errors import BadInput
 from ..core.text.near import did_you_mean
-from .state import KeyRecord, State
+from .state import KeyRecord, ServerState
 
 SCOPES: Final = {
     "read": "clean and prune pages, and read their metadata",
@@ -33,7 +33,7 @@ def digest_of(key: str) -> str:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def new_key(state: State, name: str, scopes: Sequence[str], a_minute: int = 0, a_day: int = 0) -> str:
+def new_key(state: ServerState, name: str, scopes: Sequence[str], a_minute: int = 0, a_day: int = 0) -> str:
     """Make a key, store its digest, and return it; it cannot be shown again.
 
     :param name: who uses the key; letters, digits, ``. _ @ -``.

@@ -37,14 +37,14 @@ from ..pages.sources import Source, is_address, read_file
 from ..pages.tree import Tree
 from ..pages.write.style import CLEAN
 from ..pages.write.whole import write_tree
-from .answering import Asked, events_of
-from .errors import Refused, note_bug
+from .answering import ClientQuestion, events_of
+from .errors import RequestRefused, note_bug
 from .inputs import budget_of, fetched, index_names, index_place
 from .keys import NO_KEY
 from .mask import Mask
 from .mcp_wire import AskCall, AskResult, IndexAskCall, ReadCall, ReadResult, SearchCall, SearchResult
 from .server import Server
-from .snapshots import KeepsPages, Snapshot, snapshot_id
+from .snapshots import CitedPage, KeepsPages, snapshot_id
 from .state import KeyRecord
 from .work import unless_left
 
@@ -98,7 +98,7 @@ class Done:
 
     record: dict[str, Any]
     text: str
-    pages: Sequence[Snapshot] = ()
+    pages: Sequence[CitedPage] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,7 @@ class Tools:
 
     def _line_of(self, error: Exception) -> str:
         """Return what a client is told of an error; a bug is logged."""
-        if isinstance(error, Refused):
+        if isinstance(error, RequestRefused):
             return error.message
         if isinstance(error, PrunusError):
             return self._server.mask.text(one_line(str(error), longest=500))
@@ -377,7 +377,7 @@ class Tools:
     async def _answered(self, question: str, pages: Sequence[Source], choices: Choices, caller: Caller) -> Done:
         keeps = KeepsPages(self._server.snapshots, caller.name)
         event = await self._followed(
-            events_of(self._server, Asked(question, pages or None, choices, caller=caller.name), keeps), caller
+            events_of(self._server, ClientQuestion(question, pages or None, choices, caller=caller.name), keeps), caller
         )
         answer = cast(DoneEvent, event).answer
         cited = [self._safe({"document": citation.document})["document"] for citation in answer.citations]
@@ -396,7 +396,7 @@ class Tools:
         })  # fmt: skip
         return Done(record, _written(record), kept)
 
-    async def _kept(self, caller: Caller, pages: Sequence[tuple[str, str]]) -> list[Snapshot]:
+    async def _kept(self, caller: Caller, pages: Sequence[tuple[str, str]]) -> list[CitedPage]:
         """Return those pages that are kept for a caller, by document and snapshot; one that is too large is not."""
         ids = {snapshot_id(document, snapshot) for document, snapshot in pages}
         return [
@@ -445,7 +445,7 @@ def _name_of(key: KeyRecord | None) -> str:
     return key.name if key is not None else NO_KEY
 
 
-def _uri(page: Snapshot) -> str:
+def _uri(page: CitedPage) -> str:
     """Return the address of a kept page as a resource."""
     return URI + page.id
 
@@ -502,7 +502,7 @@ def _written(record: Mapping[str, Any]) -> str:
     return fenced("\n".join(lines), "answer with its sources")
 
 
-def _listed(page: Snapshot) -> dict[str, Any]:
+def _listed(page: CitedPage) -> dict[str, Any]:
     """Return the fields of a resource."""
     return {
         "uri": _uri(page),

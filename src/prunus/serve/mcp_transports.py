@@ -30,7 +30,7 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from ..core.settings import Settings
-from .errors import Refused
+from .errors import RequestRefused
 from .mcp import Tools
 from .options import ServeOptions
 from .server import Server, make_server
@@ -60,14 +60,14 @@ class Sessions:
     def begin(self, caller: str) -> str:
         """Count a session that a caller opens; return what stands for it until it has its id.
 
-        :raises Refused: 429; the caller has as many as it may have.
+        :raises RequestRefused: 429; the caller has as many as it may have.
         """
         least = self._clock() - _IDLE
         used = self._used[caller] = {id: at for id, at in self._used.get(caller, {}).items() if at >= least}
         if len(used) >= _OF_ONE:
             wait = max(1, int(min(used.values()) - least) + 1)
             message = f"{_OF_ONE} sessions of this key are open; end one with DELETE, or wait until one is unused"
-            raise Refused(429, f"{message} for {_IDLE:g} seconds", retry_after=wait)
+            raise RequestRefused(429, f"{message} for {_IDLE:g} seconds", retry_after=wait)
         mark = secrets.token_hex(16)
         used[mark] = self._clock()
         return mark
@@ -96,7 +96,7 @@ class _Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request; tell the tools when its client leaves.
 
-        :raises Refused: it would open one session too many of its key.
+        :raises RequestRefused: it would open one session too many of its key.
         """
         state = scope.setdefault("state", {})
         left = asyncio.Event()

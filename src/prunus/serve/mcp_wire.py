@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from .wire import Body
+from .wire import RequestBody
 
 Question = Annotated[
     str, Field(min_length=1, max_length=20_000, description="What you want to know, as one whole question.")
@@ -15,14 +15,14 @@ Budget = Annotated[int, Field(ge=0, description="Tokens of evidence at most; 0: 
 Address = Annotated[str, Field(min_length=1, max_length=4096)]
 
 
-class SearchCall(Body):
+class SearchCall(RequestBody):
     """Arguments of `search`."""
 
     query: Annotated[str, Field(min_length=1, max_length=2_000, description="Keywords, as for a search engine.")]
     count: Annotated[int, Field(ge=1, le=20, description="Hits at most.")] = 10
 
 
-class ReadCall(Body):
+class ReadCall(RequestBody):
     """Arguments of `read`."""
 
     page: Address = Field(description="Address of a page or document; or the path of a file, where files are allowed.")
@@ -30,7 +30,7 @@ class ReadCall(Body):
     budget: Budget = 0
 
 
-class AskCall(Body):
+class AskCall(RequestBody):
     """Arguments of `ask`."""
 
     question: Question
@@ -40,7 +40,7 @@ class AskCall(Body):
     budget: Budget = 0
 
 
-class IndexAskCall(Body):
+class IndexAskCall(RequestBody):
     """Arguments of `index_ask`."""
 
     index: Annotated[str, Field(max_length=64, description="Name of the collection.")]
@@ -48,7 +48,7 @@ class IndexAskCall(Body):
     budget: Budget = 0
 
 
-class Hit(BaseModel):
+class SearchHit(BaseModel):
     """A page that a search found."""
 
     url: str
@@ -60,7 +60,7 @@ class Hit(BaseModel):
 class SearchResult(BaseModel):
     """Result of `search`."""
 
-    hits: list[Hit]
+    hits: list[SearchHit]
     warnings: list[str]
 
 

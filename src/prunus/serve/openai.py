@@ -26,7 +26,7 @@ from ..core.events import DoneEvent, Event, TokenEvent, answer_of
 from ..core.text.near import did_you_mean
 from ..core.types import Answer
 from .answering import answering, begun
-from .errors import Refused, error_body, note_bug
+from .errors import RequestRefused, error_body, note_bug
 from .inputs import Caller, caller_of, index_names
 from .mask import Mask
 from .routes import NO_BUFFER, REFUSALS, SILENCE, stream_of
@@ -133,7 +133,7 @@ def asked(body: ChatRequest, models: Sequence[str], field: str = "messages") -> 
     :param models: from :func:`model_names`.
     :param field: the field that holds the messages, for errors.
 
-    :raises Refused: 404; the model is unknown.
+    :raises RequestRefused: 404; the model is unknown.
     :raises BadInput: a parameter cannot be obeyed, or there is no question.
     """
     _check_model(body.model, models)
@@ -222,7 +222,9 @@ def _model(name: str) -> dict[str, Any]:
 def _check_model(name: str, known: Sequence[str]) -> None:
     if name not in known:
         hint = did_you_mean(name, known)
-        raise Refused(404, f"no model is called {name[:100]!r}; there are: {', '.join(known)}{hint}", param="model")
+        raise RequestRefused(
+            404, f"no model is called {name[:100]!r}; there are: {', '.join(known)}{hint}", param="model"
+        )
 
 
 def _text_of(message: ChatMessage) -> str:

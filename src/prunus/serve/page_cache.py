@@ -14,7 +14,7 @@ from typing import Final
 
 from ..core.types import Format
 from ..evidence.documents import Documents
-from .errors import Refused
+from .errors import RequestRefused
 
 SECONDS: Final = 600.0
 """Time after their last use for which pages are kept."""
@@ -25,7 +25,7 @@ _WORDS: Final = 500_000
 
 
 @dataclass(slots=True)
-class Kept:
+class CachedPages:
     """The pages of one request, cleaned.
 
     :param caller: the name of the key that sent them; no other key can use them.
@@ -46,9 +46,9 @@ class KeptPages:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._lock = clock, threading.Lock()
-        self._kept: dict[str, Kept] = {}  # the longest unused first
+        self._kept: dict[str, CachedPages] = {}  # the longest unused first
 
-    def keep(self, kept: Kept) -> str:
+    def keep(self, kept: CachedPages) -> str:
         """Keep pages and return the id by which they are found; '' where they are too large to be kept."""
         if kept.documents.words > _WORDS:
             return ""
@@ -65,16 +65,16 @@ class KeptPages:
             self._kept[id] = kept
         return id
 
-    def find(self, id: str, caller: str) -> Kept:
+    def find(self, id: str, caller: str) -> CachedPages:
         """Return kept pages, and keep them on.
 
-        :raises Refused: 404; they are gone, or are another key's.
+        :raises RequestRefused: 404; they are gone, or are another key's.
         """
         with self._lock:
             self._forget_old()
             kept = self._kept.get(id)
             if kept is None or kept.caller != caller:
-                raise Refused(404, "these pages are no longer kept; send them again", param="kept")
+                raise RequestRefused(404, "these pages are no longer kept; send them again", param="kept")
             kept.used = self._clock()
             self._kept[id] = self._kept.pop(id)
             return kept

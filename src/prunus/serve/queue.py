@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from ..core.errors import BadInput
 from .keys import now
-from .state import State
+from .state import ServerState
 from .user_indexes import CreatedIndex
 
 Kind: TypeAlias = Literal["add", "remove", "delete"]
@@ -123,7 +123,7 @@ class Queue:
     :param lease: seconds after which a worker that does not renew its lease loses the job.
     """
 
-    def __init__(self, state: State, lease: float) -> None:
+    def __init__(self, state: ServerState, lease: float) -> None:
         self._state, self.lease = state, lease
         with state.transaction() as run:
             for statement in _SCHEMA:

@@ -33,9 +33,9 @@ from ..pages.write.selection import main_part
 from ..pages.write.style import Style
 from ..pages.write.whole import write_tree
 from .answering import answering, begun
-from .errors import Refused, note_bug
+from .errors import RequestRefused, note_bug
 from .inputs import Caller, budget_of, fetched, pruning_of, source_of, sources_of
-from .page_cache import SECONDS, Kept
+from .page_cache import SECONDS, CachedPages
 from .server import Server
 from .snapshots import snapshot_id
 from .wire import (
@@ -136,12 +136,12 @@ def add_routes(app: FastAPI, server: Server) -> None:
             id = snapshot_id(body.snapshot.document, body.snapshot.snapshot)
             tree = await asyncio.to_thread(server.snapshots.get, caller, id)
             if tree is None:
-                raise Refused(404, "this page is not kept; ask again with keep", param="snapshot")
-            found = Kept(caller, Documents([tree]))
+                raise RequestRefused(404, "this page is not kept; ask again with keep", param="snapshot")
+            found = CachedPages(caller, Documents([tree]))
 
         async def work() -> PruneResponse:
             started = time.perf_counter()
-            kept = found or Kept(caller, await aread(sources, strict=False, settings=server.settings))
+            kept = found or CachedPages(caller, await aread(sources, strict=False, settings=server.settings))
             reading = {} if found else {"read": time.perf_counter() - started}
             return await in_a_thread(lambda: _pruned(server, body, kept, reading, budget))
 
@@ -177,7 +177,7 @@ def add_routes(app: FastAPI, server: Server) -> None:
 
 
 def _pruned(
-    server: Server, body: PruneRequest, kept: Kept, reading: dict[str, float], budget: int | None
+    server: Server, body: PruneRequest, kept: CachedPages, reading: dict[str, float], budget: int | None
 ) -> PruneResponse:
     """Prune pages.
 

@@ -17,8 +17,8 @@ from .page_cache import KeptPages
 from .queue import Queue
 from .request_log import RequestLog
 from .runner import Runner
-from .snapshots import Snapshots
-from .state import State, state_place
+from .snapshots import CitedPages
+from .state import ServerState, state_place
 from .user_indexes import CreatedIndexes, index_home
 from .work import Workers
 
@@ -53,11 +53,11 @@ class Server:
     settings: Settings
     options: ServeOptions
     workers: Workers
-    state: State
+    state: ServerState
     created: CreatedIndexes
     queue: Queue
     runner: Runner
-    snapshots: Snapshots
+    snapshots: CitedPages
     metrics: Metrics
     closed: bool
     mask: Mask
@@ -75,7 +75,7 @@ def make_server(settings: Settings, options: ServeOptions) -> Server:
         if ":" not in place[2:] and not Path(place).is_dir():
             raise BadInput(f"index {name}: there is no index in {place}; make it with prunus index add", subject=place)
     home = index_home(settings, options.index_home)
-    state = State(state_place(settings, options.state))
+    state = ServerState(state_place(settings, options.state))
     keys = state.keys()
     if not options.is_local and not any(not key.revoked for key in keys):
         state.close()
@@ -100,7 +100,7 @@ def make_server(settings: Settings, options: ServeOptions) -> Server:
         created,
         queue,
         Runner(queue, created, settings, options, mask),
-        Snapshots(state, mask),
+        CitedPages(state, mask),
         Metrics(workers),
         closed=not options.is_local or bool(keys),
         mask=mask,

@@ -9,7 +9,7 @@ from typing import Final
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import Response
 
-from .errors import Refused
+from .errors import RequestRefused
 from .inputs import Caller, index_names
 from .server import Server
 from .snapshots import POLICY, snapshot_id
@@ -56,7 +56,7 @@ def add_snapshots(app: FastAPI, server: Server) -> None:
         spans = [(place.start, place.end) for place in body.places]
         ticket = await asyncio.to_thread(server.snapshots.ticket, caller, id, spans)
         if not ticket:
-            raise Refused(404, "this page is not kept; ask again with keep", param="document")
+            raise RequestRefused(404, "this page is not kept; ask again with keep", param="document")
         return ShowResponse(id=id, address=f"page/snapshot/{ticket}")
 
     app.include_router(routes)

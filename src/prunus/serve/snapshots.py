@@ -30,7 +30,7 @@ from ..core.types import Answer, Metadata
 from ..pages.metadata import known_metadata
 from ..pages.tree import Tree
 from .mask import Mask
-from .state import State
+from .state import ServerState
 
 if TYPE_CHECKING:
     from ..answer.check import Reference
@@ -63,7 +63,7 @@ _ABOUT: Final = ("document", "snapshot", "url", "title", "published", "site")
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class CitedPage:
     """What is known of a kept page.
 
     :param id: names it among the snapshots of its owner.
@@ -86,13 +86,13 @@ def snapshot_id(document: str, snapshot: str) -> str:
     return hashlib.sha256(f"{document}\n{snapshot}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-class Snapshots:
+class CitedPages:
     """The snapshots in a server's state. Every call may wait for the disk or the database.
 
     :param mask: hides folders of the server in the names of documents.
     """
 
-    def __init__(self, state: State, mask: Mask) -> None:
+    def __init__(self, state: ServerState, mask: Mask) -> None:
         self._state, self._mask = state, mask
         with state.transaction() as run:
             for statement in _SCHEMA:
@@ -141,11 +141,11 @@ class Snapshots:
         page.url, page.title, page.published = about["url"], about["title"], about["published"]
         return page
 
-    def list(self, owner: str) -> list[Snapshot]:
+    def list(self, owner: str) -> list[CitedPage]:
         """Return the snapshots of an owner, the latest cited first."""
         with self._state.transaction(writes=False) as run:
             rows = run("SELECT id, about, cited FROM serve_snapshots WHERE owner = ? ORDER BY cited DESC, id", (owner,))
-        return [Snapshot(id=id, cited=cited, **json.loads(about)) for id, about, cited in rows]
+        return [CitedPage(id=id, cited=cited, **json.loads(about)) for id, about, cited in rows]
 
     def ticket(self, owner: str, id: str, spans: Sequence[tuple[int, int]]) -> str:
         """Return a text by which a browser can open a snapshot for some minutes; '' where there is none of this id.
@@ -187,7 +187,7 @@ class KeepsPages(Conversation):
     :param owner: the name of the key that asks.
     """
 
-    def __init__(self, snapshots: Snapshots, owner: str) -> None:
+    def __init__(self, snapshots: CitedPages, owner: str) -> None:
         super().__init__()
         self._snapshots, self._owner = snapshots, owner
         self._cited: list[str] = []

@@ -72,7 +72,7 @@ def state_place(settings: Settings, given: str | None = None) -> str:
     return given or settings.serve_state or str(settings.folder / "serve.db")
 
 
-class State:
+class ServerState:
     """Keys and counts of a server; threads and processes may share it.
 
     :param place: a file, or ``postgres:ADDRESS``.

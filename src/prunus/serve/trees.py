@@ -13,7 +13,7 @@ from ..api.index import Index
 from ..core.text.words import sentence_spans
 from ..index.nodes import IndexedDocument, version_of
 from ..index.terms import Retrieval
-from .errors import Refused
+from .errors import RequestRefused
 from .inputs import Caller, budget_of, index_place
 from .server import Server
 from .wire import ErrorResponse, NodesResponse, RetrieveBody, RetrievedResponse
@@ -135,7 +135,7 @@ def add_trees(app: FastAPI, server: Server) -> None:
         def work() -> NodesResponse:
             walk = walks.walk(place)
             if parent is not None and parent not in walk.children and parent not in walk.parents:
-                raise Refused(404, f"the index {name[:100]} has no node {parent}", param="parent")
+                raise RequestRefused(404, f"the index {name[:100]} has no node {parent}", param="parent")
             below = walk.below(parent)
             return NodesResponse(
                 index=name,

@@ -19,11 +19,11 @@ from ..core.text.secrets import hide_logins
 from ..core.types import Page
 from ..engines import formats
 from ..pages.read import snapshot_of
-from .errors import Refused
+from .errors import RequestRefused
 from .inputs import source_of
 from .options import ServeOptions
 from .queue import InputDocument
-from .wire import Body, PageGiven, Short
+from .wire import PageGiven, RequestBody, Short
 
 MOST: Final = 1_000
 """Documents of one request at most."""
@@ -44,7 +44,7 @@ class DocumentGiven(PageGiven):
     )  # fmt: skip
 
 
-class DocumentsGiven(Body):
+class DocumentsGiven(RequestBody):
     """Documents to add to an index."""
 
     model_config = ConfigDict(
@@ -83,7 +83,7 @@ FORM: Final[dict[str, Any]] = {
 async def documents_of(request: Request, options: ServeOptions) -> list[InputDocument]:
     """Return the documents of a request; nothing is fetched yet.
 
-    :raises Refused: 415, the body is of another type; or an address, where the operator allows none.
+    :raises RequestRefused: 415, the body is of another type; or an address, where the operator allows none.
     :raises BadInput: a document cannot be used.
     :raises RequestValidationError: the body has other fields.
     """
@@ -94,7 +94,7 @@ async def documents_of(request: Request, options: ServeOptions) -> list[InputDoc
     elif kind == "application/json":
         given = await asyncio.to_thread(_json, await request.body())
     else:
-        raise Refused(415, "send the documents as application/json or as multipart/form-data")
+        raise RequestRefused(415, "send the documents as application/json or as multipart/form-data")
     return await asyncio.to_thread(_documents, given, options)
 
 

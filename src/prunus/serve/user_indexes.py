@@ -16,7 +16,7 @@ from typing import Any, Final
 from ..core.errors import BadInput, OutsideFailed
 from ..core.settings import Settings
 from .options import INDEX_NAME
-from .state import PATIENCE, State
+from .state import PATIENCE, ServerState
 
 _SCHEMA: Final = """CREATE TABLE IF NOT EXISTS serve_indexes (
     id TEXT PRIMARY KEY, owner TEXT NOT NULL, name TEXT NOT NULL, made TEXT NOT NULL, UNIQUE (owner, name))"""
@@ -51,7 +51,7 @@ class CreatedIndexes:
     :param home: where indexes are kept: a folder, or ``postgres:ADDRESS``; '' where clients may make none.
     """
 
-    def __init__(self, state: State, home: str) -> None:
+    def __init__(self, state: ServerState, home: str) -> None:
         self._state, self.home = state, home
         if home:
             with state.transaction() as run:

@@ -29,13 +29,13 @@ class Bounded(BaseModel):
         return value
 
 
-class Body(Bounded):
+class RequestBody(Bounded):
     """A body that refuses unknown fields."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class PageGiven(Body):
+class PageGiven(RequestBody):
     """One page: its content, or its address, which the server then fetches."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [_PAGE]})
@@ -60,7 +60,7 @@ Pages = Annotated[list[PageGiven], Field(max_length=MOST_PAGES, fail_fast=True)]
 """Pages of a request. Like every list of a body, it is read up to its first wrong item: each error costs time."""
 
 
-class CleanRequest(Body):
+class CleanRequest(RequestBody):
     """Clean one page."""
 
     page: PageGiven
@@ -79,14 +79,14 @@ class CleanResponse(BaseModel):
     metadata: dict[str, Any] = Field(description="Title, authors, dates, language, site, description, address.")
 
 
-class SnapshotGiven(Body):
+class SnapshotGiven(RequestBody):
     """A page that an answer with `keep` cited, by two fields of its citations."""
 
     document: Annotated[str, Field(max_length=4096)]
     snapshot: Short
 
 
-class PruneRequest(Body):
+class PruneRequest(RequestBody):
     """Keep the evidence of pages for a question."""
 
     model_config = ConfigDict(
@@ -137,7 +137,7 @@ class PruneResponse(BaseModel):
     also: dict[str, AlsoWritten] = Field({}, description="The same evidence in the further formats.")
 
 
-class WebChoices(Body):
+class WebChoices(RequestBody):
     """Choices of a web search; empty ones are left to the plan."""
 
     language: Short = ""
@@ -149,7 +149,7 @@ class WebChoices(Body):
     pages: Annotated[int, Field(ge=1, le=20)] = Field(5, description="Pages that the answer is made from at most.")
 
 
-class SearchBody(Body):
+class SearchBody(RequestBody):
     """Search the web with the providers that the operator chose."""
 
     query: Annotated[str, Field(min_length=1, max_length=2000)]
@@ -170,14 +170,14 @@ class SearchResponse(BaseModel):
     warnings: list[str]
 
 
-class Turn(Body):
+class Turn(RequestBody):
     """An earlier turn of a conversation."""
 
     role: Literal["user", "assistant"]
     content: Text
 
 
-class AskRequest(Body):
+class AskRequest(RequestBody):
     """Ask a question of pages, indexes and the web; without any of them the web is searched."""
 
     model_config = ConfigDict(
@@ -243,7 +243,7 @@ class NodesResponse(BaseModel):
     documents: int
 
 
-class RetrieveBody(Body):
+class RetrieveBody(RequestBody):
     """Retrieve nodes of an index for a question."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"question": "When did it open?"}]})
@@ -290,14 +290,14 @@ class ChoicesResponse(BaseModel):
     body_mb: int = Field(description="Size of a request at most, in MiB.")
 
 
-class PlaceGiven(Body):
+class PlaceGiven(RequestBody):
     """A place in a page: code points of its canonical text, as `span` of a citation tells them."""
 
     start: Annotated[int, Field(ge=0, le=1 << 40)]
     end: Annotated[int, Field(ge=0, le=1 << 40)]
 
 
-class ShowRequest(Body):
+class ShowRequest(RequestBody):
     """Show a kept page with places marked; all values are those of its citations."""
 
     document: Annotated[str, Field(max_length=4096)]

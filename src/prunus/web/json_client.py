@@ -44,7 +44,7 @@ BUSY: Final = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 """Statuses after which a retry may succeed."""
 
 
-class Refused(OutsideFailed):
+class ServiceRefused(OutsideFailed):
     """A service rejected the request: too long, too many items, unknown model.
 
     :param status: the HTTP status.
@@ -82,7 +82,7 @@ class Service:
         """Post a JSON body; return the JSON value of the response.
 
         :raises BadInput: the key is missing or refused.
-        :raises Refused: the service rejects the request.
+        :raises ServiceRefused: the service rejects the request.
         :raises OutsideFailed: the service cannot be reached, all retries fail, or the response is not JSON.
         """
         return Retries(TRIES, longest=LONGEST_PAUSE).call(lambda: self._send_once("POST", body), sleep=self.sleep)
@@ -124,7 +124,7 @@ class Service:
             raise BadInput(f"{self.url}: {reason} (HTTP {status}){error_suffix(content, self.key)}", subject=self.url)
         if status >= 300:
             why = f"{self.url}: HTTP {status}{error_suffix(content, self.key)}"
-            raise Refused(why, subject=self.url, status=status, content=content)
+            raise ServiceRefused(why, subject=self.url, status=status, content=content)
         try:
             return json.loads(content)
         except (ValueError, RecursionError) as error:

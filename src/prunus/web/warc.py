@@ -33,7 +33,7 @@ _SKIP: Final = frozenset({"warcinfo", "request", "metadata", "revisit", "continu
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class WarcRecord:
     """One page of an archive, or why it cannot be read.
 
     :param place: bytes of the archive before this record, as stored; 0 within a WACZ file, and where it is not known.
@@ -67,7 +67,7 @@ class ArchiveFile(Protocol):
 
 
 @dataclass(slots=True)
-class Archive:
+class WarcArchive:
     """Reads a web archive one record at a time.
 
     ``skipped`` counts the records that are no pages: ``type`` by their media type, ``status`` by an HTTP status that
@@ -83,7 +83,7 @@ class Archive:
     wanted: Callable[[str], bool]
     skipped: Counter[str] = field(default_factory=Counter)
 
-    def records(self, place: int = 0) -> Iterator[Record]:
+    def records(self, place: int = 0) -> Iterator[WarcRecord]:
         """Yield the pages from a place on, in the order of the archive.
 
         :param place: the ``place`` of an earlier record; ignored for a WACZ file.
@@ -101,7 +101,7 @@ class Archive:
                         try:
                             member = archive.open(name)
                         except _DAMAGE as error:
-                            yield Record(0, error=f"damaged archive: {name}: {one_line(str(error))}")
+                            yield WarcRecord(0, error=f"damaged archive: {name}: {one_line(str(error))}")
                             continue
                         with member:
                             yield from self._each(member, 0, inside=True)
@@ -122,7 +122,7 @@ class Archive:
         except OSError as error:
             raise BadPage(f"{self.path}: cannot be read ({error.strerror})", subject=str(self.path)) from error
 
-    def _each(self, file: Any, start: int, inside: bool = False) -> Iterator[Record]:
+    def _each(self, file: Any, start: int, inside: bool = False) -> Iterator[WarcRecord]:
         if start:
             file.seek(start)
         records = iter(_iterator(_Rest(file)))
@@ -130,7 +130,7 @@ class Archive:
             try:
                 record = next(records, None)
             except _DAMAGE as error:  # the archive is damaged, and where the next record begins is not known
-                yield Record(0, error=f"damaged archive: {one_line(str(error))}", last=True)
+                yield WarcRecord(0, error=f"damaged archive: {one_line(str(error))}", last=True)
                 return
             if record is None:
                 return
@@ -140,12 +140,12 @@ class Archive:
                 if found.last:
                     return
 
-    def _page_of(self, record: Any, place: int) -> Record | None:
+    def _page_of(self, record: Any, place: int) -> WarcRecord | None:
         """Return the page of a record; None for a record that is no page."""
         kind = str(record.record_type)
         url = (record.headers.get("WARC-Target-URI") or "").strip("<>")
         name = record.record_id or ""
-        cut = Record(place, url, name, error="damaged archive: it ends within this record", last=True)
+        cut = WarcRecord(place, url, name, error="damaged archive: it ends within this record", last=True)
         try:
             if not (record.headers.get("Content-Length") or "").strip():
                 return cut
@@ -159,19 +159,19 @@ class Archive:
                 record.parse_http()
                 if not record.is_http_parsed or record.http_headers is None:
                     whole = record.content_length
-                    lost = Record(place, url, name, error="a response without HTTP headers")
+                    lost = WarcRecord(place, url, name, error="a response without HTTP headers")
                     return lost if record.reader.consume() >= whole else cut
             whole = record.content_length
             if not self._is_page(record, http):
                 return None if record.reader.consume() >= whole else cut
             if whole > self.max_mb * _MIB:
-                return self._over(Record(place, url, name), whole)
+                return self._over(WarcRecord(place, url, name), whole)
             content = record.reader.read(whole) if whole else b""
         except _DAMAGE as error:
-            return Record(place, url, name, error=f"damaged archive: {one_line(str(error))}", last=True)
+            return WarcRecord(place, url, name, error=f"damaged archive: {one_line(str(error))}", last=True)
         if len(content) < whole:
             return cut
-        return self._decoded(Record(place, url, name), record, http, content)
+        return self._decoded(WarcRecord(place, url, name), record, http, content)
 
     def _is_page(self, record: Any, http: bool) -> bool:
         """Tell whether a record holds a page to read; count it where it does not."""
@@ -184,11 +184,11 @@ class Archive:
             return False
         return True
 
-    def _over(self, at: Record, size: int) -> Record:
+    def _over(self, at: WarcRecord, size: int) -> WarcRecord:
         reason = f"{at.url or 'page'}: {size // _MIB} MiB is over the limit of {self.max_mb} MiB"
-        return Record(at.place, at.url, at.id, error=reason, large=True)
+        return WarcRecord(at.place, at.url, at.id, error=reason, large=True)
 
-    def _decoded(self, at: Record, record: Any, http: bool, content: bytes) -> Record:
+    def _decoded(self, at: WarcRecord, record: Any, http: bool, content: bytes) -> WarcRecord:
         """Return the page of a record with its transfer and content codings undone, in bounded memory."""
         headers = record.http_headers if http else {}
         if (headers.get("Transfer-Encoding") or "").strip().lower() == "chunked":
@@ -205,11 +205,11 @@ class Archive:
                             return self._over(at, size)
                 content = b"".join(pieces)
         except OutsideFailed as error:
-            return Record(at.place, at.url, at.id, error=one_line(str(error)))
+            return WarcRecord(at.place, at.url, at.id, error=one_line(str(error)))
         charset = (record.http_charset or "") if http else "utf-8" if str(record.record_type) == "conversion" else ""
         date = record.headers.get("WARC-Date") or ""
         page = Page(content, at.url, media_type=_type_of(record, http), charset=charset, fetched_at=date)
-        return Record(at.place, at.url, at.id, page)
+        return WarcRecord(at.place, at.url, at.id, page)
 
 
 class _Rest:

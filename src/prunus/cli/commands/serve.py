@@ -144,10 +144,10 @@ def revoke(context: click.Context, /, name: str, **flags: Any) -> None:
 
 
 def _state(context: click.Context) -> Any:
-    from ...serve.state import State, state_place
+    from ...serve.state import ServerState, state_place
 
     settings = load_settings()
-    return State(state_place(settings, (context.obj or {}).get("state")))
+    return ServerState(state_place(settings, (context.obj or {}).get("state")))
 
 
 def _missing(error: ImportError) -> MissingExtra:

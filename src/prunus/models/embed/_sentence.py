@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import BadInput
 from ..model_folder import ModelFolder
-from ..onnx_encoder import CuttingTokenizer, EncodedText, Graph, in_batches
+from ..onnx_encoder import CuttingTokenizer, EncodedText, OnnxGraph, in_batches
 from ._presets import Pooling
 
 _TOKENS: Final = ("last_hidden_state", "token_embeddings", "hidden_states")
@@ -83,7 +83,9 @@ class SentenceEncoder:
     :raises BadInput: the graph has no output of vectors.
     """
 
-    def __init__(self, graph: Graph, texts: CuttingTokenizer, pooling: Pooling, batch: int, end_id: int = -1) -> None:
+    def __init__(
+        self, graph: OnnxGraph, texts: CuttingTokenizer, pooling: Pooling, batch: int, end_id: int = -1
+    ) -> None:
         self._graph = graph
         self._texts = texts
         self._pooling = pooling

@@ -22,7 +22,7 @@ from ...core.errors import BadInput, OutsideFailed
 from ...core.ports import Door
 from ...core.text.numbers import bounded_int
 from ...core.text.secrets import hide_secrets
-from ...web.json_client import WRONG_SHAPE, Refused, Service, endpoint
+from ...web.json_client import WRONG_SHAPE, Service, ServiceRefused, endpoint
 from ._presets import preset_of
 from ._sentence import unit
 
@@ -125,7 +125,7 @@ class Engine:
         """Return the vectors of one batch; a batch or text that the service refuses as too large is halved."""
         try:
             return self._vectors(service.post(self._body(texts, kind)), len(texts))
-        except Refused as refused:
+        except ServiceRefused as refused:
             longest = max(len(text) for text in texts)
             if refused.status not in _TOO_LONG or (longest < _SHORTEST and refused.status != 413):
                 raise

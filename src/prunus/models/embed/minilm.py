@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ...core.errors import BadInput, MissingExtra
 from ...core.installation import pip_install
 from ..model_folder import read_json
-from ..onnx_encoder import CuttingTokenizer, Graph, need_onnxruntime, quantised
+from ..onnx_encoder import CuttingTokenizer, OnnxGraph, need_onnxruntime, quantised
 from ._graph import bert_graph
 from ._presets import PRESETS
 from ._sentence import SentenceEncoder
@@ -95,7 +95,7 @@ def weights_folder() -> Path:
 
 
 @lru_cache(maxsize=2)
-def _graph(folder: Path, precision: str, threads: int, cache: str) -> Graph:
+def _graph(folder: Path, precision: str, threads: int, cache: str) -> OnnxGraph:
     """Return the graph; it is loaded once for the process."""
     need_onnxruntime()
     settings = read_json(folder / "config.json")
@@ -104,7 +104,7 @@ def _graph(folder: Path, precision: str, threads: int, cache: str) -> Graph:
         source = _saved(folder, precision, Path(cache).expanduser())
     else:
         source = _built(folder, precision)
-    return Graph(source, threads=threads, pad_id=int(settings["pad_token_id"]), name=f"minilm:{precision}")
+    return OnnxGraph(source, threads=threads, pad_id=int(settings["pad_token_id"]), name=f"minilm:{precision}")
 
 
 def _built(folder: Path, precision: str) -> bytes:

@@ -238,14 +238,14 @@ class Engine(LanguageModel):
 
         :param wait, end: times by which the first piece and the last piece must have come.
         """
-        pieces: Pieces | None = None
+        pieces: BodyPieces | None = None
         chunks = answer.aiter_raw()
         while chunk := await self._within(wait, anext(chunks, b"")):
             if pieces is None:
                 # a server without streaming sends one JSON object; its content type is not reliable
                 streamed = not chunk.lstrip().startswith(b"{")
                 longest = 4096 + 64 * max_tokens
-                pieces = Pieces(self._place.where, streamed, self._patience.max_bytes, longest, [self._place.key])
+                pieces = BodyPieces(self._place.where, streamed, self._patience.max_bytes, longest, [self._place.key])
             for piece in pieces.feed(chunk):
                 wait = min(end, time.monotonic() + self._patience.gap)
                 yield piece
@@ -477,7 +477,7 @@ class Delta:
     last: bool = False
 
 
-class Pieces:
+class BodyPieces:
     """Parses a body, in chunks of any size, into pieces: server-sent events, or one JSON object.
 
     :param where: model and server, for errors.

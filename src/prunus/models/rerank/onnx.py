@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import BadInput
 from ..model_folder import find_model, split_precision
-from ..onnx_encoder import CuttingTokenizer, Graph, in_batches, open_graph
+from ..onnx_encoder import CuttingTokenizer, OnnxGraph, in_batches, open_graph
 
 
 class Engine:
@@ -47,7 +47,7 @@ class Engine:
         self._longest = max_tokens
         self._download = download
         self._lock = threading.Lock()
-        self._loaded: tuple[Graph, CuttingTokenizer, str] | None = None
+        self._loaded: tuple[OnnxGraph, CuttingTokenizer, str] | None = None
 
     @property
     def max_tokens(self) -> int:
@@ -69,7 +69,7 @@ class Engine:
             scores[places] = scores_from_logits(numbers, len(rows), graph.name)
         return scores
 
-    def _load(self) -> tuple[Graph, CuttingTokenizer, str]:
+    def _load(self) -> tuple[OnnxGraph, CuttingTokenizer, str]:
         with self._lock:
             if self._loaded is None:
                 folder = find_model(self._path, precision=self._precision, download=self._download, kind=self.name)

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from . import rules
 from .hidden import style_hides
 from .parse import Document, Element, SelectorSyntaxError
-from .stylesheet import Rule, Sheet, declarations, may_hide, on_screen, separate
+from .stylesheet import Rule, StyleSheet, declarations, may_hide, on_screen, separate
 
 MAX_CSS: Final = 24 * 1024
 """Code points of the style sheets of a page that are read at most. Of a page with more, no sheet is read."""
@@ -91,7 +91,7 @@ class _Sheets:
     """The style sheets of a page, in parts."""
 
     def __init__(self, sheets: Sequence[str]) -> None:
-        self.sheets = [Sheet(css) for css in sheets]
+        self.sheets = [StyleSheet(css) for css in sheets]
         self.parts = [sheet.parts for sheet in self.sheets]
         self.layers: dict[str, int] = {}
 

@@ -1,8 +1,8 @@
 """Reads the text of a page's ``<style>`` elements: which rules apply on a screen, and what they say about hiding.
 
 A sheet is cut at its closing braces, which is linear in its size and never fails: what is no CSS makes rules that match
-nothing. :func:`suspects` looks for the few declarations that can hide, and :meth:`Sheet.rules` reads the rules that are
-asked for.
+nothing. :func:`suspects` looks for the few declarations that can hide, and :meth:`StyleSheet.rules` reads the wanted
+rules.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def may_hide(body: str) -> bool:
     return style_hides(f"{said};position:fixed")
 
 
-class Sheet:
+class StyleSheet:
     """A style sheet, cut into the parts between its closing braces.
 
     :param css: its text.

@@ -59,12 +59,12 @@ class Exchange:
         self._in_head = False
 
 
-class Allowance(float):
+class ByteAllowance(float):
     """The timeout of one operation with its exchange; a float, so that the HTTP library hands it to the connection."""
 
     exchange: Exchange
 
-    def __new__(cls, seconds: float, exchange: Exchange) -> Allowance:
+    def __new__(cls, seconds: float, exchange: Exchange) -> ByteAllowance:
         """Make the timeout of an operation of an exchange."""
         allowance = super().__new__(cls, seconds)
         allowance.exchange = exchange
@@ -76,7 +76,7 @@ def seconds_left(timeout: float | None) -> float | None:
 
     :raises FetchFailed: the deadline of the exchange has passed.
     """
-    return min(float(timeout), timeout.exchange.seconds_left()) if isinstance(timeout, Allowance) else timeout
+    return min(float(timeout), timeout.exchange.seconds_left()) if isinstance(timeout, ByteAllowance) else timeout
 
 
 def count_bytes(timeout: float | None, count: int) -> None:
@@ -84,5 +84,5 @@ def count_bytes(timeout: float | None, count: int) -> None:
 
     :raises FetchFailed: the exchange is over its limit.
     """
-    if isinstance(timeout, Allowance):
+    if isinstance(timeout, ByteAllowance):
         timeout.exchange.count(count)

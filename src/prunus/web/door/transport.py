@@ -17,7 +17,7 @@ import httpx
 
 from .decode import Decoder, decoder, decompress
 from .errors import FetchFailed, RefusedUrl
-from .exchange import Allowance, Exchange
+from .exchange import ByteAllowance, Exchange
 from .gate import EgressRules, Gate
 from .url import DEFAULT_PORTS, Url, parse_host
 
@@ -70,9 +70,9 @@ class Terms:
     def begin(self, request: httpx.Request, url: Url) -> tuple[Exchange, httpcore.Request]:
         """Return the exchange of a request, and the request for the connection pool."""
         exchange = Exchange(url.bare, self.total, self.rules.max_wire_bytes, self.rules.max_header_bytes)
-        read = Allowance(self.read, exchange)
+        read = ByteAllowance(self.read, exchange)
         timeout = {
-            "connect": Allowance(self.rules.connect_seconds, exchange),
+            "connect": ByteAllowance(self.rules.connect_seconds, exchange),
             "read": read,
             "write": read,
             "pool": self.total,

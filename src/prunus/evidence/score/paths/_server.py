@@ -27,7 +27,7 @@ from ....core.text.numbers import bounded_float, bounded_int
 from ....core.types import Message
 from ....models.chat_prompt import forged_marks
 from ....models.model_folder import hub_folder
-from ....web.json_client import WRONG_SHAPE, Refused, Service, endpoint, error_text
+from ....web.json_client import WRONG_SHAPE, Service, ServiceRefused, endpoint, error_text
 from .transformers.loaded import Loaded
 
 _LAST_TOKEN: Final = 2**31
@@ -190,7 +190,7 @@ class Server(ABC):
         """Ask for the children of one node, and check that every child has a finite log probability."""
         try:
             answer = self._ask(ids, children)
-        except Refused as refused:
+        except ServiceRefused as refused:
             if _TOO_LONG.search(str(refused)):
                 raise self._over(_window_in(refused, needed), needed) from refused
             raise
@@ -284,7 +284,7 @@ def _load_tokenizer(name: str) -> Loaded:
     return Loaded(None, tokenizer, forged_marks(tokenizer), folder.name)
 
 
-def _window_in(refused: Refused, needed: int) -> int:
+def _window_in(refused: ServiceRefused, needed: int) -> int:
     """Return the window that a refusal states, in its JSON (llama.cpp) or its text; half the needed tokens if none."""
     try:
         stated = count_in(json.loads(refused.content)["error"]["n_ctx"])

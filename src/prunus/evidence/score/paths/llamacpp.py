@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ....core.types import Message
-from ....web.json_client import WRONG_SHAPE, Refused
+from ....web.json_client import WRONG_SHAPE, ServiceRefused
 from ._server import Logprobs, Server, by_tokens, count_in
 
 FIRST: Final = 64
@@ -80,7 +80,7 @@ class Engine(Server):
         if self._properties is None:
             try:
                 answer = self._root("/props").get()
-            except Refused:
+            except ServiceRefused:
                 answer = {}
             self._properties = answer if isinstance(answer, Mapping) else {}
         return self._properties

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ....core.types import Message
-from ....web.json_client import WRONG_SHAPE, Refused
+from ....web.json_client import WRONG_SHAPE, ServiceRefused
 from ._server import Logprobs, Server, by_tokens, count_in
 
 _FEW: Final = 20
@@ -36,7 +36,7 @@ class Engine(Server):
     def _ask(self, ids: list[int], children: list[int]) -> Logprobs:
         try:
             return self._read(self._service("/completions").post(self._body(ids, children)))
-        except Refused as refused:
+        except ServiceRefused as refused:
             if len(children) <= _FEW or refused.status != 400 or "logprob" not in str(refused):
                 raise
         half = len(children) // 2  # more children than this server's limit: ask for each half

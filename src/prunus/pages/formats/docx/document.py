@@ -20,7 +20,7 @@ from .._common.zip import Archive
 from ..eml import Engine as Message
 from ..rtf.engine import Engine as RichText
 from ..text import Engine as PlainText
-from .runs import Runs
+from .runs import WordRuns
 from .styles import Numbering, WordStyle, WordStyles, heading_level, number_of, optional
 from .tables import table_html
 
@@ -69,7 +69,7 @@ class _Document:
         self.styles = WordStyles(self._related_part("styles"))
         self.numbering = Numbering(self._related_part("numbering"))
         self.notes = self._notes()
-        self.runs = Runs(self)
+        self.runs = WordRuns(self)
 
     def _related_part(self, kind: str) -> Element | None:
         target = next((link.target for link in self.links.values() if link.kind == kind and not link.outside), "")

@@ -56,7 +56,7 @@ class WordContext(Protocol):
         """Return a relation by its id."""
 
 
-class Runs:
+class WordRuns:
     """Writes the runs of one document, and collects notes, pictures and floating boxes.
 
     ``noted`` lists the notes in the order of their references. ``pictures`` and ``floating`` hold the pictures and

@@ -48,7 +48,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class JsonLdContext:
     """The meaning of keys at one place of a document.
 
     :param terms: meaning by key.
@@ -101,12 +101,12 @@ class Contexts:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self._known: dict[tuple[int, int], tuple[Context, Context, Any]] = {}
+        self._known: dict[tuple[int, int], tuple[JsonLdContext, JsonLdContext, Any]] = {}
         self._keys: dict[tuple[int, str], Term] = {}
-        self._held: list[Context] = []  # so that no id of a context is used anew
-        self.first = Context(base=graph.base)
+        self._held: list[JsonLdContext] = []  # so that no id of a context is used anew
+        self.first = JsonLdContext(base=graph.base)
 
-    def key(self, context: Context, key: str) -> Term:
+    def key(self, context: JsonLdContext, key: str) -> Term:
         """Return what a key means; without a meaning it is a relation of its own name."""
         term = self._keys.get((id(context), key))
         if term is None:
@@ -116,13 +116,13 @@ class Contexts:
             self._held.append(context)
         return term
 
-    def address(self, context: Context, text: str, of_type: bool = False) -> str:
-        """Return the address that a text stands for, see :meth:`Context.address`."""
+    def address(self, context: JsonLdContext, text: str, of_type: bool = False) -> str:
+        """Return the address that a text stands for, see :meth:`JsonLdContext.address`."""
         made = context.address(text, of_type)
         self._graph.allowance.spend("letters", max(0, len(made) - len(text)))
         return made
 
-    def applied(self, context: Context, local: Any, depth: int = 0) -> Context:
+    def applied(self, context: JsonLdContext, local: Any, depth: int = 0) -> JsonLdContext:
         """Return a context after a local one: an object, a list of contexts, an address, or null.
 
         The result is kept: a context that is written once may apply to many objects.
@@ -133,7 +133,7 @@ class Contexts:
             self._known[id(context), id(local)] = known = made, context, local  # holds both, as above
         return known[0]
 
-    def _made(self, context: Context, local: Any, depth: int) -> Context:
+    def _made(self, context: JsonLdContext, local: Any, depth: int) -> JsonLdContext:
         if isinstance(local, list):
             for part in local:
                 context = self.applied(context, part, depth + 1) if depth < _MAX_DEPTH else context
@@ -148,7 +148,7 @@ class Contexts:
         context = self._with_keywords(context, local)
         return replace(context, terms=_Definitions(context, local, self._graph).terms)
 
-    def _named(self, context: Context, address: str) -> Context:
+    def _named(self, context: JsonLdContext, address: str) -> JsonLdContext:
         if _SCHEMA.fullmatch(address):  # its context is a vocabulary and little else
             return replace(context, vocabulary="http://schema.org/")
         note = f"The context {address[:300]} is not fetched: its names stand as written."
@@ -156,7 +156,7 @@ class Contexts:
             self._graph.notes.append(note)
         return replace(context, unread=True)
 
-    def _with_keywords(self, context: Context, local: Mapping[str, Any]) -> Context:
+    def _with_keywords(self, context: JsonLdContext, local: Mapping[str, Any]) -> JsonLdContext:
         base, vocabulary, language = (local.get(key, ...) for key in ("@base", "@vocab", "@language"))
         if isinstance(base, str):
             context = replace(context, base=resolved(context.base, base))
@@ -179,7 +179,7 @@ class Contexts:
 class _Definitions:
     """The terms of one local context, over those of the context before it."""
 
-    def __init__(self, context: Context, local: Mapping[str, Any], graph: Graph) -> None:
+    def __init__(self, context: JsonLdContext, local: Mapping[str, Any], graph: Graph) -> None:
         self._context, self._local, self._graph = context, local, graph
         self.terms: dict[str, Term] = dict(context.terms)
         self._open: set[str] = set()
@@ -276,7 +276,7 @@ class JsonLdReader:
             if isinstance(part, Mapping):
                 self._top(part, self._contexts.first)
 
-    def _top(self, part: Mapping[str, Any], context: Context) -> None:
+    def _top(self, part: Mapping[str, Any], context: JsonLdContext) -> None:
         """Read an object of the top; one that holds only nodes is none itself."""
         local = self._contexts.applied(context, part["@context"]) if "@context" in part else context
         rest = {key: member for key, member in part.items() if key != "@context"}
@@ -297,7 +297,7 @@ class JsonLdReader:
         if self._depth > MAX_DEPTH:
             raise self._graph.fault(f"objects and lists are nested more than {MAX_DEPTH} levels deep")
 
-    def _node(self, node: Mapping[str, Any], context: Context) -> str:
+    def _node(self, node: Mapping[str, Any], context: JsonLdContext) -> str:
         """Read an object as a node; return its key."""
         self._deeper()
         if "@context" in node:
@@ -318,11 +318,11 @@ class JsonLdReader:
         self._depth -= 1
         return key
 
-    def _terms(self, node: Mapping[str, Any], context: Context) -> Iterator[tuple[str, Term]]:
+    def _terms(self, node: Mapping[str, Any], context: JsonLdContext) -> Iterator[tuple[str, Term]]:
         for key in node:
             yield key, self._contexts.key(context, key)
 
-    def _members(self, subject: str, node: Mapping[str, Any], context: Context, before: Context) -> None:
+    def _members(self, subject: str, node: Mapping[str, Any], context: JsonLdContext, before: JsonLdContext) -> None:
         """Read the members of an object as relations of a node.
 
         :param before: the context without those of the node's types: it applies to the nodes inside.
@@ -350,7 +350,7 @@ class JsonLdReader:
             else:
                 self._relation(subject, key, term, member, (context, before), False)
 
-    def _named_graph(self, name: str, members: Any, context: Context) -> None:
+    def _named_graph(self, name: str, members: Any, context: JsonLdContext) -> None:
         outer, self._name = self._name, name
         for member in _listed(members):
             if isinstance(member, Mapping):
@@ -358,7 +358,13 @@ class JsonLdReader:
         self._name = outer
 
     def _relation(
-        self, subject: str, key: str, term: Term, member: Any, contexts: tuple[Context, Context], turned: bool
+        self,
+        subject: str,
+        key: str,
+        term: Term,
+        member: Any,
+        contexts: tuple[JsonLdContext, JsonLdContext],
+        turned: bool,
     ) -> None:
         """Read the values of one key.
 
@@ -389,7 +395,7 @@ class JsonLdReader:
                 for found_value in self._values(one, term, context, inner):
                     self._graph.add(subject, term.address, found_value, self._name)
 
-    def _unpacked(self, member: Any, term: Term, context: Context) -> Iterator[Any]:
+    def _unpacked(self, member: Any, term: Term, context: JsonLdContext) -> Iterator[Any]:
         """Yield the single values of a key, out of sets and of maps by language, id, type, index or graph."""
         maps = term.container & {"@language", "@id", "@type", "@index"}
         if maps and isinstance(member, Mapping):
@@ -415,11 +421,11 @@ class JsonLdReader:
 
     # --- values ---------------------------------------------------------------------------------
 
-    def _is_value(self, node: Mapping[str, Any], context: Context) -> bool:
+    def _is_value(self, node: Mapping[str, Any], context: JsonLdContext) -> bool:
         """Tell whether an object is a literal."""
         return any(term.address == "@value" for _, term in self._terms(node, context))
 
-    def _values(self, one: Any, term: Term, context: Context, inner: Context) -> list[Value]:
+    def _values(self, one: Any, term: Term, context: JsonLdContext, inner: JsonLdContext) -> list[Value]:
         """Return the value that stands for one member; none where it stands for nothing."""
         if isinstance(one, Mapping):
             if self._is_value(one, inner):
@@ -431,7 +437,7 @@ class JsonLdReader:
             return [Ref(self._node(one, inner))]
         return [self._plain(one, term, context)]
 
-    def _plain(self, one: Any, term: Term, context: Context) -> Value:
+    def _plain(self, one: Any, term: Term, context: JsonLdContext) -> Value:
         """Return the value of a string, a number or a boolean."""
         if isinstance(one, bool):
             return Literal("true" if one else "false", "", term.kind if ":" in term.kind else f"{XSD}boolean")
@@ -443,7 +449,7 @@ class JsonLdReader:
             return Literal(one, "", "" if term.kind == f"{XSD}string" else term.kind)
         return Literal(one, context.language if term.language is None else term.language)
 
-    def _value_object(self, node: Mapping[str, Any], context: Context) -> Literal | None:
+    def _value_object(self, node: Mapping[str, Any], context: JsonLdContext) -> Literal | None:
         """Return the literal that an object with ``@value`` stands for; None for null."""
         plain, kind, language = node["@value"], node.get("@type"), node.get("@language")
         if kind == "@json":
@@ -460,7 +466,7 @@ class JsonLdReader:
             return Literal(found.key)
         return found._replace(language=found.language.lower())
 
-    def _list(self, members: Any, term: Term, context: Context, inner: Context) -> str:
+    def _list(self, members: Any, term: Term, context: JsonLdContext, inner: JsonLdContext) -> str:
         """Read a list; return the key of its first place."""
         self._deeper()
         head = last = ""

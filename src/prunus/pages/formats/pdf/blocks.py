@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from .lines import PdfPiece, Word, is_marker, rows_of
 from .reader import BOLD, ITALIC, MONO
-from .tables import Table, aligned_table
+from .tables import PdfTable, aligned_table
 
 Kind = Literal["p", "h", "li", "pre", "table", "figure", "caption", "note"]
 
@@ -57,7 +57,7 @@ class PdfBlock:
     indent: float = 0.0
     mark: Word | None = None
     alt: str = ""
-    table: Table | None = None
+    table: PdfTable | None = None
     first: bool = False
     ends_early: bool = False
 
@@ -107,7 +107,7 @@ def blocks_of(flow: Sequence[PdfPiece], style: PdfStyle, page: int, bottom: floa
         row = rows[at]
         if row[0].atom is not None:
             atom = row[0].atom
-            is_table = isinstance(atom, Table)
+            is_table = isinstance(atom, PdfTable)
             block_of_atom = PdfBlock("table" if is_table else "figure", [], page, row[0].x0)
             block_of_atom.table, block_of_atom.alt = (atom, "") if is_table else (None, str(atom))
             blocks.append(block_of_atom)

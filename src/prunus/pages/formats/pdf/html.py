@@ -17,7 +17,7 @@ from ....core.text.words import UNSPACED
 from .blocks import PdfBlock, PdfStyle
 from .lines import Word
 from .reader import BOLD, ITALIC, MONO
-from .tables import PdfCell, Table, cell_lines, continues
+from .tables import PdfCell, PdfTable, cell_lines, continues
 
 _TAIL: Final = re.compile(r"(?<![^\W\d_])([^\W\d_]++)[-\u00ad\u2010]$")
 _HEAD: Final = re.compile(r"[^\W\d_]+")
@@ -238,7 +238,7 @@ def _append_continued(before: PdfBlock, block: PdfBlock) -> bool:
     return True
 
 
-def _new_rows(table: Table, after: Table) -> list[list[PdfCell | None]]:
+def _new_rows(table: PdfTable, after: PdfTable) -> list[list[PdfCell | None]]:
     """Return the rows of a table's next part without a repeated header."""
     header = [cell.text if cell else "" for cell in table.rows[0]]
     first_row = [cell.text if cell else "" for cell in after.rows[0]]
@@ -369,7 +369,7 @@ class _Body:
         inner = write(block.lines)
         return f"<aside><p>{inner}</p></aside>" if block.kind == "note" else f"<p>{inner}</p>"
 
-    def _table(self, table: Table, block: PdfBlock) -> str:
+    def _table(self, table: PdfTable, block: PdfBlock) -> str:
         caption = self.writer.inline(block.lines) if block.lines else ""
         parts = [f"<table>{f'<caption>{caption}</caption>' if caption else ''}"]
         header_rows = 0

@@ -23,7 +23,7 @@ _SEVERAL: Final = 0.6  # share of rows that stand in several columns, at least
 """Position of a line on its axis, start, end."""
 
 
-def booktabs(across: Sequence[Line], words: list[Word], grids: Sequence[Table]) -> list[Table]:
+def booktabs(across: Sequence[Line], words: list[Word], grids: Sequence[PdfTable]) -> list[PdfTable]:
     """Return the tables between rulings of one width, and remove their words from ``words``.
 
     :param across: horizontal rulings.
@@ -67,7 +67,7 @@ def _is_inside(word: Word, box: tuple[float, float, float, float]) -> bool:
     return bool(box[0] - _TOUCH <= x <= box[2] + _TOUCH and box[1] <= y <= box[3])
 
 
-def _table(words: Sequence[Word], heights: Sequence[float], parts: Sequence[Line]) -> Table | None:
+def _table(words: Sequence[Word], heights: Sequence[float], parts: Sequence[Line]) -> PdfTable | None:
     """Return the table of the words between rulings, or None where they stand in no columns."""
     rows = [row for row in rows_of(group_words(words)) if row]
     several = sum(len(row) > 1 for row in rows)
@@ -134,7 +134,7 @@ class PdfCell:
 
 
 @dataclass(slots=True)
-class Table:
+class PdfTable:
     """A table: rows of cells, None where a cell above or to the left spans the place.
 
     :param box: x0, y0, x1, y1 on the page, in points.
@@ -174,7 +174,7 @@ def is_numeric(text: str) -> bool:
     return digits > 0 and digits * 2 >= sum(not letter.isspace() for letter in text) - 2
 
 
-def mark_heads(table: Table, fills: Sequence[Sequence[float]]) -> None:
+def mark_heads(table: PdfTable, fills: Sequence[Sequence[float]]) -> None:
     """Mark the header row: it is bold or shaded unlike the next row, or it holds no numbers."""
     if len(table.rows) < 2:
         return
@@ -211,7 +211,7 @@ _OPEN: Final = 0.5  # share of lines with such gaps from which on the rulings do
 Row = list[PdfCell | None]
 
 
-def is_open(table: Table) -> bool:
+def is_open(table: PdfTable) -> bool:
     """Tell whether rulings frame whole groups of columns, so that the columns must be found otherwise."""
     lines = [line for row in table.rows for cell in row if cell for line in cell_lines(cell)]
     several = sum(any(_is_gap(left, right) for left, right in pairwise(line)) for line in lines)
@@ -222,7 +222,7 @@ def _is_gap(left: Word, right: Word) -> bool:
     return not is_marker(left.text) and bool(right.x0 - left.x1 > _GAP * max(left.size, right.size))
 
 
-def split_bands(table: Table) -> None:
+def split_bands(table: PdfTable) -> None:
     """Divide each band that holds several rows with numbers into these rows."""
     rows: list[Row] = []
     reaching: list[tuple[PdfCell, int]] = []  # cells that reach down, and the bands that they still cover
@@ -294,13 +294,15 @@ _MAX_LINES: Final = 600  # rulings of a page; a page with more holds a drawing
 _MAX_CELLS: Final = 20_000  # cells of a grid; a larger grid is a drawing
 
 
-def ruled_tables(rules: Sequence[Sequence[float]], fills: Sequence[Sequence[float]], words: list[Word]) -> list[Table]:
+def ruled_tables(
+    rules: Sequence[Sequence[float]], fills: Sequence[Sequence[float]], words: list[Word]
+) -> list[PdfTable]:
     """Return the tables with rulings, and remove their words from ``words``."""
     across, down = _merge_rulings(rules, 0), _merge_rulings(rules, 1)
     if not across or len(across) + len(down) > _MAX_LINES:
         return []
-    grids: list[Table] = []
-    opened: list[Table] = []
+    grids: list[PdfTable] = []
+    opened: list[PdfTable] = []
     for horizontal, vertical in _group_meeting(across, down):
         table = _from_grid(horizontal, vertical, words)
         if table is not None and is_open(table):
@@ -319,7 +321,7 @@ def ruled_tables(rules: Sequence[Sequence[float]], fills: Sequence[Sequence[floa
     return [*grids, *tables]
 
 
-def _take_words(table: Table, words: list[Word]) -> None:
+def _take_words(table: PdfTable, words: list[Word]) -> None:
     """Remove the words of a table from ``words``, and from the table those that another table took."""
     left = {id(word) for word in words}
     cells = [cell for row in table.rows for cell in row if cell]
@@ -381,7 +383,7 @@ def _group_meeting(across: list[Line], down: list[Line]) -> list[tuple[list[Line
     return [group for group in groups.values() if group[0] and group[1]]
 
 
-def _from_grid(across: list[Line], down: list[Line], words: list[Word]) -> Table | None:
+def _from_grid(across: list[Line], down: list[Line], words: list[Word]) -> PdfTable | None:
     """Return the table of a group of rulings, or None where they frame too few cells with words."""
     xs = _grid_lines([x for x, _, _ in down], [x for _, x0, x1 in across for x in (x0, x1)])
     ys = _grid_lines([y for y, _, _ in across], [y for _, y0, y1 in down for y in (y0, y1)])
@@ -413,7 +415,7 @@ def _from_grid(across: list[Line], down: list[Line], words: list[Word]) -> Table
             cell.words.sort(key=lambda word: word.order)
     if count < 2 or sum(bool(cell and cell.words) for line in grid for cell in line) < 2:
         return None
-    return _drop_empty_rows(Table(grid, (xs[0], ys[0], xs[-1], ys[-1]), xs))
+    return _drop_empty_rows(PdfTable(grid, (xs[0], ys[0], xs[-1], ys[-1]), xs))
 
 
 def _grid_lines(ruled: list[float], ends: list[float]) -> list[float]:
@@ -465,7 +467,7 @@ def _cell_extent(
     return right, bottom
 
 
-def _drop_empty_rows(table: Table) -> Table:
+def _drop_empty_rows(table: PdfTable) -> PdfTable:
     """Remove rows without words, which double rulings leave."""
     for row in range(len(table.rows) - 1, -1, -1):
         cells = table.rows[row]
@@ -474,7 +476,7 @@ def _drop_empty_rows(table: Table) -> Table:
     return table
 
 
-def continues(table: Table, after: Table) -> bool:
+def continues(table: PdfTable, after: PdfTable) -> bool:
     """Tell whether a table at the top of a page has the columns of the last table of the page before."""
     return len(table.columns) == len(after.columns) and all(
         abs(edge - next_edge) <= 4 for edge, next_edge in zip(table.columns, after.columns, strict=True)
@@ -484,7 +486,7 @@ def continues(table: Table, after: Table) -> bool:
 _MAX_ROWS: Final = 200  # rows of a table without rulings, on one page
 
 
-def aligned_table(rows: Sequence[Sequence[PdfPiece]], start: int) -> tuple[Table, int] | None:
+def aligned_table(rows: Sequence[Sequence[PdfPiece]], start: int) -> tuple[PdfTable, int] | None:
     """Return the table that begins at a row of a flow, and the index of the row after it, or None.
 
     A table has at least two rows of three columns, or three rows of two columns, with common gaps between columns.
@@ -571,7 +573,7 @@ def _goes_on(above: Sequence[PdfCell | None], piece: PdfPiece, slots: Sequence[t
     return cell is not None and bool(cell.words) and not is_numeric(piece.text)
 
 
-def from_slots(rows: Sequence[Sequence[PdfPiece]], slots: list[tuple[float, float]], gaps: list[float]) -> Table:
+def from_slots(rows: Sequence[Sequence[PdfPiece]], slots: list[tuple[float, float]], gaps: list[float]) -> PdfTable:
     """Return the table of rows with known columns. Continuation lines of a cell are joined to it."""
     loose = bool(gaps) and max(gaps) > 1.25 * min(gaps)
     grid: list[list[PdfCell | None]] = []
@@ -593,4 +595,4 @@ def from_slots(rows: Sequence[Sequence[PdfPiece]], slots: list[tuple[float, floa
         if not is_continuation:
             grid.append(cells)
     box = (slots[0][0], rows[0][0].top, slots[-1][1], rows[-1][0].bottom)
-    return Table(grid, box, [*[start for start, _ in slots], slots[-1][1]])
+    return PdfTable(grid, box, [*[start for start, _ in slots], slots[-1][1]])
