@@ -9,7 +9,7 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from benchmarks import answer, clean, cli, fetch, formats, hostile, pipeline
+from benchmarks import answer, clean, formats, pipeline
 from benchmarks.reference.make_env import DEFAULT_ENV
 from benchmarks.report import folder
 
@@ -19,9 +19,6 @@ BENCHMARKS: dict[str, tuple[Main, bool]] = {
     "clean": (clean.main, True),
     "pipeline": (pipeline.main, True),
     "answer": (answer.main, False),
-    "hostile": (hostile.main, False),
-    "cli": (cli.main, False),
-    "fetch": (fetch.main, False),
     "formats": (formats.main, False),
 }
 """Name → the benchmark's main function, and whether it needs the reference environment and the real pages."""
