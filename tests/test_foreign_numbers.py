@@ -44,7 +44,7 @@ ALLOWED = {  # pattern of "file: argument" -> why it is no foreign text
     r"pages/main/\w+.py: (sums\[0, -1\]|main_heading.argmax\(\)|np.where\(.*\).argmax\(\)|units.(first|last)\[place\]|(mass|size)\[-1\])": "arrays",
     r"pages/write/markdown.py: tag\[1\]": "the name of a heading, h1 to h6",
     r"web/door/addresses.py: address": "an IP address object",
-    r"web/door/exchange.py: timeout": "an object that is a float",
+    r"web/door/network.py: timeout": "an object that is a float",
     r"web/fetch/_store.py: size": "a sum of SQLite over whole numbers",
     r"web/fetch/links.py: scores\[i\]": "an array",
     r"web/search/local.py: page": "an array",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prunus.web.fetch._freshness import age, directives, lifetime
+from prunus.web.fetch.cache import age, directives, lifetime
 
 NOW = 1_800_000_000.0
 

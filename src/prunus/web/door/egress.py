@@ -21,11 +21,10 @@ import httpcore
 import httpx
 
 from ...core.errors import BadInput
-from .blocking import Backend
+from .address_policy import EgressRules, Gate, default_user_agent
 from .decode import accept_encoding
 from .errors import FetchFailed, RefusedUrl
-from .gate import EgressRules, Gate, default_user_agent
-from .network import AsyncBackend, Dialler, Resolver, share, system_resolver, unreachable, untrusted
+from .network import AsyncBackend, Backend, Dialler, Resolver, share, system_resolver, unreachable, untrusted
 from .transport import AsyncTransport, Terms, Transport
 from .url import Url, parse_host
 

@@ -1,13 +1,19 @@
-"""Connections: resolve a name once, check every address, and connect to a checked address."""
+"""Connections: resolve a name once, check every address, and connect to a checked address.
+
+Each exchange has limits in time and bytes, which are enforced at every read of its connection, of asynchronous and of
+blocking clients.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import queue
+import selectors
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable, Sequence
 from ipaddress import IPv4Address
 from typing import Any, Final, TypeAlias
@@ -15,11 +21,91 @@ from typing import Any, Final, TypeAlias
 import anyio
 import httpcore
 
+from .address_policy import Gate
 from .addresses import Address
 from .errors import FetchFailed, RefusedUrl
-from .exchange import count_bytes, seconds_left
-from .gate import Gate
 from .url import Url, parse_host
+
+READ_SIZE: Final = 64 * 1024
+"""Bytes of one read; an HTTP library may read this much ahead, so limits on the wire allow for it."""
+
+
+class Exchange:
+    """One request and its response, with a deadline and an allowance of bytes.
+
+    :param url: for messages; without its query, which may hold a key.
+    :param seconds: time limit of the whole exchange.
+    :param wire: bytes that may be read, framing included.
+    :param head: bytes that may be read before the response head is complete.
+    """
+
+    def __init__(self, url: str, seconds: float, wire: int, head: int) -> None:
+        self.url = url
+        self.seconds = seconds
+        self.deadline = time.monotonic() + seconds
+        self._wire = wire + head + READ_SIZE
+        self._head = head + READ_SIZE
+        self._in_head = True
+        self._taken = 0
+
+    def seconds_left(self) -> float:
+        """Return the remaining seconds.
+
+        :raises FetchFailed: the deadline has passed.
+        """
+        remaining = self.deadline - time.monotonic()
+        if remaining <= 0:
+            raise self.timeout_error()
+        return remaining
+
+    def timeout_error(self) -> FetchFailed:
+        """Return the error for an exchange past its deadline."""
+        return FetchFailed(self.url, "timeout", f"not finished within {self.seconds:g} s")
+
+    def count(self, size: int) -> None:
+        """Count received bytes.
+
+        :raises FetchFailed: the exchange is over its limit.
+        """
+        self._taken += size
+        if self._in_head and self._taken > self._head:
+            raise FetchFailed(self.url, "headers", "the response headers are over the limit")
+        if self._taken > self._wire:
+            raise FetchFailed(self.url, "too-large", "the response is over the limit of bytes on the wire")
+
+    def note_head_complete(self) -> None:
+        """Note that the response head is complete, which lifts the limit on its size."""
+        self._in_head = False
+
+
+class ByteAllowance(float):
+    """The timeout of one operation with its exchange; a float, so that the HTTP library hands it to the connection."""
+
+    exchange: Exchange
+
+    def __new__(cls, seconds: float, exchange: Exchange) -> ByteAllowance:
+        """Make the timeout of an operation of an exchange."""
+        allowance = super().__new__(cls, seconds)
+        allowance.exchange = exchange
+        return allowance
+
+
+def seconds_left(timeout: float | None) -> float | None:
+    """Return the timeout of one operation, at most the remaining seconds of its exchange.
+
+    :raises FetchFailed: the deadline of the exchange has passed.
+    """
+    return min(float(timeout), timeout.exchange.seconds_left()) if isinstance(timeout, ByteAllowance) else timeout
+
+
+def count_bytes(timeout: float | None, count: int) -> None:
+    """Count received bytes for the exchange of an operation.
+
+    :raises FetchFailed: the exchange is over its limit.
+    """
+    if isinstance(timeout, ByteAllowance):
+        timeout.exchange.count(count)
+
 
 Resolver: TypeAlias = Callable[[str, int], Sequence[str]]
 """``(host, port) -> addresses``; blocks; raises OSError if the name does not resolve."""
@@ -265,3 +351,115 @@ def connect_blocking(dialler: Dialler, host: str, port: int, timeout: float | No
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
     raise unreachable(host, port, last_error) from last_error
+
+
+class Backend(httpcore.NetworkBackend):
+    """Connects only to addresses that a :class:`Dialler` has checked."""
+
+    def __init__(self, dialler: Dialler) -> None:
+        self._dialler = dialler
+
+    def connect_tcp(
+        self, host: str, port: int, timeout: float | None = None, *rest: Any, **options: Any
+    ) -> httpcore.NetworkStream:
+        """Connect to a checked address of a host."""
+        return Stream(connect_blocking(self._dialler, host, port, timeout))
+
+    def connect_unix_socket(self, path: str, *rest: Any, **options: Any) -> httpcore.NetworkStream:
+        """Refuse: a Unix socket reaches services of this machine."""
+        raise RefusedUrl(path, "scheme", "Unix sockets are not allowed", "use http")
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
+
+
+class Stream(httpcore.NetworkStream):
+    """A blocking connection."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        """Return received bytes, at most ``max_bytes``."""
+        try:
+            self._sock.settimeout(seconds_left(timeout))
+            data = self._sock.recv(max_bytes)
+        except TimeoutError as error:
+            raise httpcore.ReadTimeout(error) from error
+        except OSError as error:
+            raise httpcore.ReadError(error) from error
+        count_bytes(timeout, len(data))
+        return data
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """Send the whole buffer."""
+        try:
+            while buffer:
+                self._sock.settimeout(seconds_left(timeout))
+                buffer = buffer[self._sock.send(buffer) :]
+        except TimeoutError as error:
+            raise httpcore.WriteTimeout(error) from error
+        except OSError as error:
+            raise httpcore.WriteError(error) from error
+
+    def close(self) -> None:
+        """Close."""
+        self._sock.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        """Start TLS and verify the host name, not the dialled address."""
+        deadline = time.monotonic() + (seconds_left(timeout) or 3600.0)
+        tls_socket: socket.socket = self._sock
+        try:
+            tls_socket = ssl_context.wrap_socket(
+                self._sock, server_hostname=server_hostname, do_handshake_on_connect=False
+            )
+            # non-blocking: a peer that sends the handshake byte by byte would renew a socket timeout for ever
+            tls_socket.setblocking(False)
+            _shake_hands(tls_socket, deadline)
+        except TimeoutError as error:
+            tls_socket.close()
+            raise httpcore.ConnectTimeout(error) from error
+        except OSError as error:
+            tls_socket.close()
+            raise untrusted(server_hostname or "", error) from error
+        return Stream(tls_socket)
+
+    def get_extra_info(self, info: str) -> Any:
+        """Return connection information by its httpcore name."""
+        if info == "socket":
+            return self._sock
+        if info == "ssl_object":
+            return self._sock if isinstance(self._sock, ssl.SSLSocket) else None
+        if info == "is_readable":
+            return _ready(self._sock, selectors.EVENT_READ, 0.0)
+        return None
+
+
+def _shake_hands(sock: ssl.SSLSocket, deadline: float) -> None:
+    """Finish a TLS handshake before a deadline.
+
+    :param deadline: monotonic seconds.
+    :raises TimeoutError: the handshake did not finish in time.
+    """
+    while True:
+        try:
+            sock.do_handshake()
+            return
+        except ssl.SSLWantReadError:
+            event = selectors.EVENT_READ
+        except ssl.SSLWantWriteError:
+            event = selectors.EVENT_WRITE
+        remaining = deadline - time.monotonic()
+        if remaining <= 0 or not _ready(sock, event, remaining):
+            raise TimeoutError("the TLS handshake took too long")
+
+
+def _ready(sock: socket.socket, event: int, seconds: float) -> bool:
+    """Tell whether a socket becomes readable or writable within some seconds."""
+    with selectors.DefaultSelector() as selector:  # select() accepts no file descriptor above 1023
+        selector.register(sock, event)
+        return bool(selector.select(seconds))

@@ -15,10 +15,10 @@ import anyio
 import httpcore
 import httpx
 
+from .address_policy import EgressRules, Gate
 from .decode import Decoder, decoder, decompress
 from .errors import FetchFailed, RefusedUrl
-from .exchange import ByteAllowance, Exchange
-from .gate import EgressRules, Gate
+from .network import ByteAllowance, Exchange
 from .url import DEFAULT_PORTS, Url, parse_host
 
 Raw = list[tuple[bytes, bytes]]

@@ -1,18 +1,23 @@
-"""Pages over HTTP: redirects, retries, limits, politeness and concurrency. All requests use the egress door."""
+"""Pages over HTTP: redirects, retries, limits, politeness and concurrency. All requests use the egress door.
+
+A host gets a bounded number of requests at once, with a pause between two of them. A failure ends only its own page.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import random
 import re
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 from types import TracebackType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import httpx
 
@@ -23,12 +28,130 @@ from ..door.errors import BUSY, FetchFailed, RefusedUrl, printable_url
 from ..door.transport import LOCATION
 from ..door.url import Url, resolve
 from ..retry import Retries, http_date, retry_after, wait_hint
-from ._many import Result, run_all
-from ._turns import Clock, HostTurns
 
 if TYPE_CHECKING:
     from .cache import Cache
     from .robots import Robots
+
+
+_MOST_HOSTS: Final = 4096  # hosts whose next request time is remembered
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Time and randomness, which tests replace.
+
+    :param monotonic: returns monotonic seconds, for waiting.
+    :param now: returns seconds since 1970, for records.
+    :param sleep: waits for some seconds.
+    :param jitter: returns a random number from 0 to 1, so that many clients do not retry at the same moment.
+    """
+
+    monotonic: Callable[[], float] = time.monotonic
+    now: Callable[[], float] = time.time
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    jitter: Callable[[], float] = random.random
+
+
+class HostTurns:
+    """Slots and pauses of each host, within one event loop.
+
+    :param per_host: most concurrent requests to one host.
+    :param next_at: earliest time of the next request to each host, monotonic seconds; outlives the event loop.
+    """
+
+    def __init__(self, per_host: int, clock: Clock, next_at: dict[str, float]) -> None:
+        self._per_host = per_host
+        self._clock = clock
+        self._next_at = next_at
+        self._slots: dict[str, asyncio.Semaphore] = {}
+        self._users: dict[str, int] = {}
+        self._robots_locks: dict[str, asyncio.Lock] = {}
+
+    @asynccontextmanager
+    async def slot(self, host: str) -> AsyncIterator[None]:
+        """Hold a slot of a host for the duration of the context."""
+        self._users[host] = self._users.get(host, 0) + 1
+        try:
+            async with self._slots.setdefault(host, asyncio.Semaphore(self._per_host)):
+                yield
+        finally:
+            self._users[host] -= 1
+            if not self._users[host]:  # forgotten with its last user: a batch may visit any number of hosts
+                del self._users[host], self._slots[host]
+                self._robots_locks.pop(host, None)
+
+    def robots_lock(self, host: str) -> asyncio.Lock:
+        """Return the lock under which a host's robots.txt is read, so that only one request reads it."""
+        return self._robots_locks.setdefault(host, asyncio.Lock())
+
+    async def wait(self, host: str, delay: float) -> None:
+        """Wait until the host may be requested, and reserve ``delay`` seconds after this request."""
+        now = self._clock.monotonic()
+        start = max(now, self._next_at.get(host, now))
+        self._hold_until(host, start + delay)
+        if start > now:
+            await self._clock.sleep(start - now)
+
+    def hold(self, host: str, seconds: float) -> None:
+        """Delay all requests to a busy host by some seconds."""
+        self._hold_until(host, self._clock.monotonic() + seconds)
+
+    def _hold_until(self, host: str, moment: float) -> None:
+        now = self._clock.monotonic()
+        if moment > max(now, self._next_at.get(host, now)):
+            self._next_at[host] = moment
+        if len(self._next_at) > _MOST_HOSTS:
+            passed = [name for name, next_time in self._next_at.items() if next_time <= now]
+            for name in passed or [next(iter(self._next_at))]:
+                del self._next_at[name]
+
+
+Result: TypeAlias = tuple[int, Page | PrunusError]
+"""Position of the URL, and its page or error."""
+
+Work: TypeAlias = Callable[[str], Awaitable[Page | PrunusError]]
+
+
+async def run_all(work: Work, urls: Iterable[str], limit: int, ordered: bool) -> AsyncGenerator[Result, None]:
+    """Yield the result of ``work`` for every URL; closing the generator cancels and awaits all tasks.
+
+    :param limit: most URLs under way, finished but not yet yielded ones included.
+    :param ordered: whether to yield in the order of the URLs; else the first finished comes first.
+    """
+    running: deque[asyncio.Task[Result]] = deque()
+    tasks = _tasks(work, urls)
+    try:
+        while True:
+            while len(running) < max(1, limit) and (task := next(tasks, None)) is not None:
+                running.append(task)
+            if not running:
+                return
+            finished = running[0] if ordered else await _first_finished(running)
+            result = await finished
+            running.remove(finished)
+            yield result
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+def _tasks(work: Work, urls: Iterable[str]) -> Iterator[asyncio.Task[Result]]:
+    """Start the task of each URL lazily, when the caller takes it."""
+
+    async def numbered(position: int, url: str) -> Result:
+        return position, await work(url)
+
+    for position, url in enumerate(urls):
+        yield asyncio.get_running_loop().create_task(numbered(position, url))
+
+
+async def _first_finished(running: Iterable[asyncio.Task[Result]]) -> asyncio.Task[Result]:
+    """Wait for the first finished task."""
+    done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+    return next(task for task in running if task in done)
+
 
 __all__ = ["Clock", "FetchRules", "HttpFetcher"]
 

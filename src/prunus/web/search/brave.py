@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from ...core.types import SearchRequest
-from ._codes import same
-from ._wire import Ask, Provider, query_with_sites, time_range, value_at
+from ._wire import Ask, Provider, query_with_sites, same, time_range, value_at
 
 _LAST_PAGE = 10
 _FRESHNESS = {"day": "pd", "week": "pw", "month": "pm", "year": "py"}

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 from ...core.text.numbers import bounded_float
 from ...core.types import SearchRequest
-from ._codes import country_of
-from ._wire import Ask, Provider, time_range, value_at
+from ._wire import Ask, Provider, country_of, time_range, value_at
 
 _DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}
 

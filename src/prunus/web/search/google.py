@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 
 from ...core.errors import BadInput
 from ...core.types import SearchRequest
-from ._codes import country_of, same
-from ._wire import Ask, Provider, query_with_sites, time_range, value_at
+from ._wire import Ask, Provider, country_of, query_with_sites, same, time_range, value_at
 
 _LAST = 100
 """Last result that the API returns."""

@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
 from ...core.types import SearchRequest
-from ._codes import country_of, language_of
-from ._wire import Ask, Kind, Provider, time_range, value_at
+from ._wire import Ask, Kind, Provider, country_of, language_of, time_range, value_at
 
 _BOOST = 10
 """Value that the API documentation recommends: ranks pages of the language or region higher, removes no others."""

@@ -14,8 +14,17 @@ from typing import Any, ClassVar
 
 from ...core.errors import BadInput
 from ...core.types import SearchRequest
-from ._codes import country_of, language_of
-from ._wire import MAX_COUNT, Ask, Provider, query_with_sites, time_range, value_at, web_address
+from ._wire import (
+    MAX_COUNT,
+    Ask,
+    Provider,
+    country_of,
+    language_of,
+    query_with_sites,
+    time_range,
+    value_at,
+    web_address,
+)
 
 _HINTS = {
     403: "; the JSON format of SearXNG may be off: add json to search.formats in its settings.yml",

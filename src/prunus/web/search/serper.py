@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from ...core.types import SearchRequest
-from ._codes import country_of, language_of
-from ._wire import Ask, Provider, query_with_sites, time_range, value_at
+from ._wire import Ask, Provider, country_of, language_of, query_with_sites, time_range, value_at
 
 
 class Engine(Provider):

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from ...core.types import SearchRequest
-from ._codes import language_of
-from ._wire import Ask, Provider, time_range, value_at
+from ._wire import Ask, Provider, language_of, time_range, value_at
 
 _TOPICS = ("general", "news", "finance")
 

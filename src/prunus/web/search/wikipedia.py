@@ -15,8 +15,7 @@ from urllib.parse import quote
 from ...core.errors import BadInput
 from ...core.ports import Door
 from ...core.types import Results, SearchRequest
-from ._codes import language_of
-from ._wire import Ask, Provider, value_at
+from ._wire import Ask, Provider, language_of, value_at
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[a-z]{2,10}){0,2}")
 
