@@ -10,12 +10,12 @@ from typing import Any
 
 import prunus
 from benchmarks.protocol import Clock, serve
-from prunus.core.types import Format
+from prunus.core.types import OutputFormat
 
 WARM_UP = "<html><body><h1>Warm</h1><p>One small page, so that first calls are over.</p></body>"
 
 
-def op_clean(clock: Clock, html: str, format: Format = "html") -> dict[str, Any]:
+def op_clean(clock: Clock, html: str, format: OutputFormat = "html") -> dict[str, Any]:
     """Clean one page."""
     return {"chars": len(clock.timed(lambda: prunus.clean(html, format=format)))}
 

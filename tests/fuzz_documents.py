@@ -24,7 +24,7 @@ from tests.pages.formats import pdfs, test_docx, test_epub, test_ods, test_odt, 
 from tests.pages.formats.documents import unpacked
 
 import prunus
-from prunus.core.types import Format
+from prunus.core.types import OutputFormat
 from prunus.pages.write.whole import render_tree
 
 NUMBERS: Final = (
@@ -344,7 +344,7 @@ def document(seed: int, number: int) -> tuple[str, bytes]:
     return suffix, _changed(rng, content, mutations)
 
 
-_FORMATS: Final[tuple[Format, ...]] = ("markdown", "text")
+_FORMATS: Final[tuple[OutputFormat, ...]] = ("markdown", "text")
 
 
 # --- what must hold ------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ def maker(options: Options | None = None, **settings: object) -> Maker:
 def test_an_engine_is_made_once_and_shared() -> None:
     made = maker()
     assert made.make("embedder") is made.make("scorer").embedder
-    assert made.names == {"embedder": "static", "scorer": "learned"}
+    assert made.names == {"embedder": "static", "scorer": "trees"}
 
 
 def test_the_time_limits_of_plan_and_extraction_are_settings() -> None:

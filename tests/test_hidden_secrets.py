@@ -112,7 +112,7 @@ SPECS = {
     "serve_index_home": ["postgres:{}"],
     "tokenizer": ["tiktoken:{}", "hf:{}"],
     "scorer": ["generative:vllm:{}#m", "{}"],
-    "fine": ["generative:llamacpp:{}"],
+    "second_scorer": ["generative:llamacpp:{}"],
     "extractor": ["{}"],
     "generator": ["nothing:{}"],
     "planner": ["{}"],

@@ -10,7 +10,7 @@ from prunus_evals import stats
 from prunus_evals.data import reference_folder, rows
 from prunus_evals.errors import UnknownName
 from prunus_evals.metrics import matching
-from prunus_evals.records import Article, Format
+from prunus_evals.records import Article, OutputFormat
 from prunus_evals.reference import Reference
 from prunus_evals.split import Half, digest, half
 from prunus_evals.visible import html_text, visible_text
@@ -43,7 +43,7 @@ def load(wanted: Half, limit: int | None = None) -> list[Article]:
     return sorted(found, key=lambda article: digest(article.page))[:limit]
 
 
-def cleaner(name: str) -> tuple[Callable[[str], str], Format]:
+def cleaner(name: str) -> tuple[Callable[[str], str], OutputFormat]:
     """Return a cleaning function and the format of its output.
 
     :raises UnknownName: there is no such cleaner.
@@ -51,14 +51,14 @@ def cleaner(name: str) -> tuple[Callable[[str], str], Format]:
     if name == "reference":
         reference = Reference(reference_folder())
         return lambda html: str(reference.call("clean", html)), "html"
-    format: Format
+    format: OutputFormat
     for format in ("html", "markdown", "text"):
         if name == f"prunus:{format}":
             return _prunus(format), format
     raise UnknownName(f"unknown cleaner {name}; the cleaners are: {', '.join(CLEANERS)}")
 
 
-def _prunus(format: Format) -> Callable[[str], str]:
+def _prunus(format: OutputFormat) -> Callable[[str], str]:
     def clean(html: str) -> str:
         cleaned: str = prunus.clean(html, format=format)
         return cleaned

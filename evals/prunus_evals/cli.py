@@ -80,7 +80,7 @@ def main() -> None:
 
     \b
     Examples:
-      prunus eval run --task own:examples/own.jsonl --systems prunus:learned:html,chunks_bm25 --out runs/own
+      prunus eval run --task own:examples/own.jsonl --systems prunus:trees:html,chunks_bm25 --out runs/own
       prunus eval list
       prunus eval gate
     """
@@ -152,8 +152,8 @@ def run_command(ctx: click.Context, /, task: str, suite: str, rows: Path | None,
 
     \b
     Examples:
-      prunus eval run --task own:examples/own.jsonl --systems prunus:learned:html,chunks_bm25 --out runs/own
-      prunus eval run --task table_qa --systems prunus:learned:html,chunks_bm25 --out runs/tables
+      prunus eval run --task own:examples/own.jsonl --systems prunus:trees:html,chunks_bm25 --out runs/own
+      prunus eval run --task table_qa --systems prunus:trees:html,chunks_bm25 --out runs/tables
       prunus eval run --task nq --reader http://localhost:8080/v1#smollm2 --budgets 1024 --limit 5 --out runs/nq
       prunus eval run --suite offline --half report --limit 40 --out runs/offline --markdown docs/results
     """
@@ -336,7 +336,7 @@ def compare_command(first: Path, second: Path, pairs: tuple[str, ...], cases: bo
     \b
     Examples:
       prunus eval compare runs/before runs/after
-      prunus eval compare runs/own runs/own --match chunks_bm25:filled=prunus:learned:html
+      prunus eval compare runs/own runs/own --match chunks_bm25:filled=prunus:trees:html
     """
     result = compare.compare(first, second, _pairs(pairs), cases)
     click.echo(json.dumps(result) if as_json else compare.table(result))
@@ -409,7 +409,7 @@ def _names(text: str) -> tuple[str, ...]:
 def survival_command(half: Half, task: str, wanted: str, budgets: str, limit: int | None, rows: Path | None) -> None:
     """Measure how often the answer and the gold table survive pruning to a budget.
 
-    Example: prunus eval survival --task table_qa --systems prunus:learned:html,chunks_bm25
+    Example: prunus eval survival --task table_qa --systems prunus:trees:html,chunks_bm25
     """
     counter = tokens.llama2()
     chosen = [systems.make(name, counter) for name in systems.expand(wanted)]
@@ -495,7 +495,7 @@ def ranking_command(half: Half, wanted: str, limit: int | None, threads: int) ->
     "--systems", "wanted", default="bm25,hybrid", show_default=True, help="Other scorers, separated by commas."
 )
 @click.option("--budget", type=int, default=1024, show_default=True, help="Tokens that the first stage keeps.")
-@click.option("--first-stage", default="learned", show_default=True, help="Scorer of the first stage.")
+@click.option("--first-stage", default="trees", show_default=True, help="Scorer of the first stage.")
 @click.option("--coarse", type=int, default=256, show_default=True, help="Words of a block of the first stage at most.")
 @click.option("--words", type=int, default=128, show_default=True, help="Words of a block of the second stage at most.")
 @click.option("--prompt", default="bare", show_default=True, help="The prompt that the model was trained on.")
@@ -693,10 +693,10 @@ def judge_command(folder: Path, between: str, **chosen: Any) -> None:
 
     \b
     Examples:
-      prunus eval judge runs/nq --between prunus:learned:html,chunks_bm25:filled --judge openai:gpt-4o
-      prunus eval judge runs/nq --between prunus:learned:html,chunks_bm25:filled --judge openai:gpt-4o --grade
-      prunus eval judge runs/nq --between prunus:learned:html,chunks_bm25:filled --export pairs.csv
-      prunus eval judge runs/nq --between prunus:learned:html,chunks_bm25:filled --import pairs.csv
+      prunus eval judge runs/nq --between prunus:trees:html,chunks_bm25:filled --judge openai:gpt-4o
+      prunus eval judge runs/nq --between prunus:trees:html,chunks_bm25:filled --judge openai:gpt-4o --grade
+      prunus eval judge runs/nq --between prunus:trees:html,chunks_bm25:filled --export pairs.csv
+      prunus eval judge runs/nq --between prunus:trees:html,chunks_bm25:filled --import pairs.csv
     """
     from prunus_evals.judging import session
 
@@ -755,7 +755,7 @@ def stages_command(half: Half, wanted: str, pages: int, limit: int, budget: int)
     \b
     Examples:
       prunus eval stages --limit 2
-      prunus eval stages --systems prunus:learned:html,'prunus:hybrid>generative:model/:html' --limit 2
+      prunus eval stages --systems prunus:trees:html,'prunus:hybrid>generative:model/:html' --limit 2
     """
     questions = stage_costs.load(half, pages, limit)
     found = stage_costs.run(questions, systems.expand(wanted), budget, lambda line: click.echo(line, err=True))

@@ -80,7 +80,7 @@ class Change:
 
 
 def load_floors(path: Path = FLOORS) -> dict[str, float]:
-    """Read the floors as a flat dict, with keys as ``survival/nq/prunus:learned:html/512/answer``.
+    """Read the floors as a flat dict, with keys as ``survival/nq/prunus:trees:html/512/answer``.
 
     :raises EvalError: the file cannot be read, or the floors are not numbers of the report half.
     """

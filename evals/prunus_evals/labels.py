@@ -37,7 +37,7 @@ class Recipe:
     :param prompt: one of ``prunus.evidence.numbered_paths.PROMPTS``; by default the published one.
     """
 
-    first_stage: str = "learned"
+    first_stage: str = "trees"
     coarse: int = COARSE_WORDS
     fine: int = FINE_WORDS
     prompt: str = "htmlrag"
@@ -50,7 +50,7 @@ PUBLISHED = Recipe()
 def pruned(documents: prunus.Documents, question: str, budget: int, recipe: Recipe) -> Blocks:
     """Return the finer blocks that the first stage leaves of a page, with their paths in the whole page.
 
-    They are the blocks that ``prunus.prune`` with :func:`options_of` asks a fine scorer to rank.
+    They are the blocks that ``prunus.prune`` with :func:`options_of` asks a second scorer to rank.
 
     :param budget: tokens that the first stage keeps.
     :raises prunus.core.errors.BadBudget: the first stage keeps nothing.
@@ -59,7 +59,7 @@ def pruned(documents: prunus.Documents, question: str, budget: int, recipe: Reci
 
 
 def options_of(budget: int, recipe: Recipe) -> prunus.Options:
-    """Return the options of ``prunus.prune`` that give a fine scorer, which is still to be named, a recipe's blocks.
+    """Return the options of ``prunus.prune`` that give a second scorer, which is still to be named, a recipe's blocks.
 
     :param budget: tokens that the first stage keeps.
     """

@@ -71,7 +71,7 @@ def scoring(system: str, prompt: str) -> Scoring:
     """
     if system == "bm25":
         return lambda query, blocks: BM25(blocks.texts).scores(query)
-    engine = Maker(Settings(path_options={"prompt": prompt}), prunus.Options()).make_fine(system)
+    engine = Maker(Settings(path_options={"prompt": prompt}), prunus.Options()).make_second_scorer(system)
     return lambda query, blocks: np.asarray(engine.score(query, blocks))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-Format = Literal["html", "markdown", "text"]
+OutputFormat = Literal["html", "markdown", "text"]
 
 Kind = Literal["short", "long", "choice", "yes_no", "tags", "search"]
 """What answers a question: a few words; a paragraph; one of the choices; yes or no; the tags of sentences; whether to
@@ -160,7 +160,7 @@ class Reply:
     """
 
     text: str
-    format: Format
+    format: OutputFormat
     cpu_seconds: float | None = None
     stages: tuple[Stage, ...] = ()
     tags: tuple[int, ...] | None = ()

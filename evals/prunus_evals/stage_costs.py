@@ -24,7 +24,7 @@ PAGES = 20
 QUESTIONS = 5
 BUDGET = 4096
 SYSTEMS = (
-    "prunus:learned:html",
+    "prunus:trees:html",
     "prunus:hybrid:html",
     "prunus:bm25>static:html",
     "chunks:headings:bm25",

@@ -10,7 +10,7 @@ from typing import Any
 
 from selectolax.lexbor import LexborHTMLParser
 
-from prunus_evals.records import Format
+from prunus_evals.records import OutputFormat
 
 INVISIBLE = frozenset("head script style template noscript iframe svg title".split())
 # every other tag separates words: a block, a row, a cell, a line break
@@ -171,7 +171,7 @@ def markdown_text(markdown: str) -> str:
     return read_text("\n".join(lines))
 
 
-def visible_text(text: str, format: Format) -> str:
+def visible_text(text: str, format: OutputFormat) -> str:
     """Return the visible text of an output in any of the three formats."""
     if format == "html":
         return read_text(text)

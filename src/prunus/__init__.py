@@ -7,7 +7,7 @@
 """
 
 from .api.answers import Chat, aask, asearch, ask, astream, search
-from .api.awaited import aclean, aprune, aread
+from .api.async_api import aclean, aprune, aread
 from .api.index import Index
 from .api.pages import clean, extract, metadata, prune, read
 from .core.errors import (

@@ -9,11 +9,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from .core.adopted import adopted, declared
+from .core.checked_engines import adopted, declared
 from .core.errors import BadInput, BadPage
 from .core.options import Options
-from .core.ports import Format as FormatPort
-from .core.ports import SearchProvider
+from .core.ports import Format, SearchProvider
 from .core.registry import KINDS, engine_class, engine_names, is_built_in, make_engine, needs_of, split_spec
 from .core.settings import FILE, Settings
 from .core.text.near import did_you_mean
@@ -26,7 +25,8 @@ if TYPE_CHECKING:
     from .answer.find_pages import WebEngines
     from .models.embed._cached import CachedEmbedder
     from .models.meter import Meter, Metered, Price
-    from .record.recorder import Tape
+    from .record.player import Player
+    from .record.recorder import Recorder
 
 
 BY_MODEL: Final = {"planner": ("llm", "rules"), "extractor": ("tags", "sentences"), "generator": ("llm", "quotes")}
@@ -58,10 +58,10 @@ def assemble(settings: Settings, options: Options | None = None, *, answers: boo
 
 def engines_of(maker: Maker) -> Engines:
     """Make the engines of an answer, and the spare engines that replace failed engines of the model."""
-    scorer_choice, fine, first = stages_of(maker.settings, maker.options)
+    scorer_choice, second_scorer, first = stages_of(maker.settings, maker.options)
     maker.choose("scorer", scorer_choice)
     counter, scorer, extractor, generator = map(maker.make, ("tokenizer", "scorer", "extractor", "generator"))
-    second = maker.make_fine(fine) if fine else None
+    second = maker.make_second_scorer(second_scorer) if second_scorer else None
     names = maker.names
     llm = maker.make("llm") if "llm" in names else None
     embedder = maker.make("embedder")
@@ -81,27 +81,27 @@ def stages_of(settings: Settings, options: Options) -> tuple[Any, Any, str]:
     A scorer that reads all blocks in one prompt is always the second stage. Where no scorer is named for the first
     stage, the default scorer runs before it on large pages, and chooses the blocks that fit the model's window.
 
-    :raises BadInput: two stages are wanted without a fine scorer, or the number of stages is not 0, 1 or 2.
+    :raises BadInput: two stages are wanted without a second scorer, or the number of stages is not 0, 1 or 2.
     """
-    scorer, fine = options.scorer or settings.scorer, options.fine or settings.fine
+    scorer, second_scorer = options.scorer or settings.scorer, options.second_scorer or settings.second_scorer
     if options.stages not in (0, 1, 2):
         raise BadInput(f"there are 1 or 2 stages, not {options.stages}; 0 leaves it to Prunus", subject="stages")
     first = {0: "large", 1: "never", 2: "always"}[options.stages]
-    if options.stages == 1 and not options.fine:
-        fine = ""  # a call that wants one stage overrides the fine scorer of the settings
-    if fine:
-        return scorer, fine, first
+    if options.stages == 1 and not options.second_scorer:
+        second_scorer = ""  # a call that wants one stage overrides the second scorer of the settings
+    if second_scorer:
+        return scorer, second_scorer, first
     kind = engine_class("scorer", scorer) if isinstance(scorer, str) else scorer
-    if declared(kind, "scorer", "one_prompt") or (options.stages == 2 and declared(kind, "scorer", "fine")):
+    if declared(kind, "scorer", "one_prompt") or (options.stages == 2 and declared(kind, "scorer", "second_stage")):
         return Settings().scorer, scorer, first
     reranker = options.reranker or settings.reranker or installed_reranker()
     if options.stages == 2 and reranker and reranker != NO_RERANKER:
         return scorer, "crossencoder", first
     if options.stages == 2:
         raise BadInput(
-            f"two stages need a fine scorer, and {name_of(scorer)} is none: name one, as fine = generative:MODEL, or a "
-            "reranker",
-            subject="fine",
+            f"two stages need a second scorer, and {name_of(scorer)} is none: name one, as second_scorer = "
+            "generative:MODEL, or a reranker",
+            subject="second_scorer",
         )
     return scorer, "", first
 
@@ -120,7 +120,7 @@ def web_of(maker: Maker, engines: Engines) -> WebEngines:
     folders = [split_spec(spec)[1] for spec in specs if split_spec(spec)[0] == "local"]
     if isinstance(folder := getattr(maker.options.search, "folder", None), Path):
         folders.append(str(folder))
-    if maker.tape is not None and not maker.tape.reaches("search"):
+    if maker.recorder is not None and not maker.recorder.reaches("search"):
         folders = []  # a recorded run opens no folder that only its file names
     reading = HitReader(settings, [Path(folder).expanduser() for folder in folders if folder])
     rank_with = maker.make("reranker", "ranking by a reranker") if options.ranking == "reranker" else engines.embedder
@@ -128,8 +128,8 @@ def web_of(maker: Maker, engines: Engines) -> WebEngines:
     names = {**engines.names, "planner": maker.specs["planner"], "search": hide_secrets(",".join(specs))}
     pages: Pages = reading.pages
     clock = local_now
-    if maker.tape is not None:
-        pages, clock = maker.tape.pages(pages), maker.tape.clock(clock)
+    if maker.recorder is not None:
+        pages, clock = maker.recorder.pages(pages), maker.recorder.clock(clock)
     return WebEngines(
         provider=maker.search(),
         planner=maker.make("planner"),
@@ -166,15 +166,19 @@ class SharedEngines:
 class Maker:
     """Makes engines by kind, each once, with the engines and settings that its constructor has parameters for.
 
-    :param tape: a recorder or a player between the engines and the services outside.
+    :param recorder: a recorder or a player between the engines and the services outside.
     :param shared: engines that other calls with the same settings share.
     """
 
     def __init__(
-        self, settings: Settings, options: Options, tape: Tape | None = None, shared: SharedEngines | None = None
+        self,
+        settings: Settings,
+        options: Options,
+        recorder: Recorder | Player | None = None,
+        shared: SharedEngines | None = None,
     ) -> None:
         self.settings = settings
-        self.tape = tape
+        self.recorder = recorder
         self._shared = shared
         self.specs: dict[str, str] = {}
         self._objects: dict[str, Any] = {}  # engines that the options hold as objects
@@ -221,7 +225,7 @@ class Maker:
         if kind == "search":
             return self.search()
         if kind in self._objects:
-            self._made[kind] = self._wrapped(kind, self._taped(kind, lambda: self._adopted_object(kind)))
+            self._made[kind] = self._wrapped(kind, self._recorded(kind, lambda: self._adopted_object(kind)))
             return self._made[kind]
         if kind == "path_scorer" and split_spec(wanted_by)[1]:  # generative:MODEL names it
             self.specs[kind] = _path_spec(split_spec(wanted_by)[1])
@@ -236,18 +240,18 @@ class Maker:
             raise
         return engine
 
-    def make_fine(self, spec: Any) -> Any:
+    def make_second_scorer(self, spec: Any) -> Any:
         """Return the scorer of the second stage; a scorer that needs a cheap scorer gets that of the first stage.
 
         :param spec: its spec, or the scorer as an object.
         """
-        self.specs["fine"] = name_of(spec)
+        self.specs["second_scorer"] = name_of(spec)
         if not isinstance(spec, str):
-            self._made["fine"] = _adopted("scorer", spec)
-            return self._made["fine"]
+            self._made["second_scorer"] = _adopted("scorer", spec)
+            return self._made["second_scorer"]
         if split_spec(spec)[1] and "path_scorer" in needs_of("scorer", spec):
             self._made.pop("path_scorer", None)  # the first stage may use another model
-        self._made["fine"] = engine = self._new("scorer", spec, "")
+        self._made["second_scorer"] = engine = self._new("scorer", spec, "")
         return engine
 
     def _new(self, kind: str, spec: str, endpoint: str) -> Any:
@@ -262,7 +266,7 @@ class Maker:
             key = (kind, spec, endpoint, *(self.specs[other] for other in needed))
             return self._shared.get(key, lambda: adopted_engine(kind, spec, **needed_engines, **settings))
 
-        return self._wrapped(kind, self._taped(kind, make))
+        return self._wrapped(kind, self._recorded(kind, make))
 
     def _adopted_object(self, kind: str) -> Any:
         self._check_calls(kind, self._objects[kind], self.specs[kind])
@@ -275,24 +279,24 @@ class Maker:
         if declared(engine, kind, "real"):
             raise BadInput("model calls are switched off (model_calls); scripted: still works", subject=spec)
 
-    def _taped(self, kind: str, make: Callable[[], Any]) -> Any:
-        """Make an engine; with a tape, an engine that reads something outside of Prunus is wrapped by it.
+    def _recorded(self, kind: str, make: Callable[[], Any]) -> Any:
+        """Make an engine; with a recorder, an engine that reads something outside of Prunus is wrapped by it.
 
         That is a service, a model's files, or the code of another package: a replay must not depend on them.
         """
         spec = self.specs[kind]
-        if self.tape is None or kind not in TAPED:
+        if self.recorder is None or kind not in TAPED:
             return make()
         from .record.recorder import bare  # here: most calls are neither recorded nor played back
 
         name, model = split_spec(spec)
         if kind == "llm":
-            return self.tape.model(bare(spec), make)
+            return self.recorder.model(bare(spec), make)
         if kind == "path_scorer":
-            return self.tape.paths(bare(spec), make)
+            return self.recorder.paths(bare(spec), make)
         if not model and is_built_in(kind, name) and kind not in self._objects and kind != "reranker":
             return make()  # a reranker's weights are in another package
-        return adopted(kind, self.tape.numbers(kind, bare(spec), make), name)
+        return adopted(kind, self.recorder.numbers(kind, bare(spec), make), name)
 
     def search_specs(self) -> list[str]:
         """Return the specs of the search providers.
@@ -323,11 +327,11 @@ class Maker:
             way: Any = settings.search_way
             return Merged(providers, way, settings.search_seconds * 2)
 
-        if self.tape is None:
+        if self.recorder is None:
             return made()
         from .record.recorder import bare
 
-        return cast(SearchProvider, self.tape.provider(bare(",".join(specs)), made))
+        return cast(SearchProvider, self.recorder.provider(bare(",".join(specs)), made))
 
     def price_of_search(self, name: str) -> float:
         """Return the price of one request to a search provider, in USD.
@@ -394,7 +398,7 @@ class Maker:
         """Wrap a language model by its meter, and an embedder by its cache on disk where the settings want one."""
         if kind == "llm":
             return self._metered(engine)
-        cached = self.settings.embed_cache_mb and self.tape is None  # a vector of the cache would not be recorded
+        cached = self.settings.embed_cache_mb and self.recorder is None  # a vector of the cache would not be recorded
         if kind != "embedder" or not cached or self.specs[kind] == "static":
             return engine
         return open_vectors(self.settings, engine, self.specs[kind])
@@ -410,8 +414,8 @@ class Maker:
 
 
 def installed_reranker() -> str:
-    """Return the spec of the reranker that is used where none is named: ``reader`` where its weights are installed."""
-    return "reader" if find_spec("prunus_reader") else ""
+    """Return the spec of the reranker that is used where none is named: ``prunus`` where its weights are installed."""
+    return "prunus" if find_spec("prunus_reader") else ""
 
 
 def adopted_engine(kind: str, spec: str, **others: Any) -> Any:
@@ -470,7 +474,7 @@ class Formats:
     """All format engines; the content of a page, its name and its media type choose one."""
 
     @cached_property
-    def _by_name(self) -> dict[str, FormatPort]:
+    def _by_name(self) -> dict[str, Format]:
         return {name: adopted_engine("format", name) for name in engine_names("format")}
 
     @cached_property

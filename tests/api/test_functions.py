@@ -53,7 +53,7 @@ def test_a_context_tells_what_became_of_every_block() -> None:
     assert {block.role for block in context.blocks} <= {"scored", "header", "cut"}
     assert context.engines == {
         "tokenizer": "smollm2",
-        "scorer": "learned",
+        "scorer": "trees",
         "embedder": "static",
         "extractor": "sentences",
         "generator": "quotes",

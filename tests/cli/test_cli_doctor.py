@@ -24,7 +24,7 @@ def test_doctor_tries_every_engine(cli: Cli) -> None:
     [found] = lines_of(cli("doctor", "--json"))
     engines = {(engine["kind"], engine["name"]): engine for engine in found["engines"]}
     assert found["works"] and found["home"]["writable"] and not found["file"]["found"]
-    for kind, name in (("scorer", "learned"), ("embedder", "static"), ("tokenizer", "smollm2")):
+    for kind, name in (("scorer", "trees"), ("embedder", "static"), ("tokenizer", "smollm2")):
         assert engines[kind, name]["state"] == "works" and engines[kind, name]["in_force"]
     assert engines["tokenizer", "hf"]["state"] == "needs"
     assert not [engine for engine in found["engines"] if engine["state"] == "fails"]

@@ -48,7 +48,7 @@ def test_full_json_holds_the_whole_context(cli: Cli) -> None:
         > 0
     )
     assert {"path", "score", "kept", "span", "role", "text", "words"} <= set(record["blocks"][0])
-    assert record["engines"]["scorer"] == "learned"
+    assert record["engines"]["scorer"] == "trees"
     assert {"read", "blocks", "score", "prune"} <= set(record["seconds"])
 
 
@@ -70,7 +70,7 @@ def test_explain_ranks_the_blocks_on_stderr(cli: Cli) -> None:
     assert any(" kept " in row for row in rows) and any(" dropped " in row for row in rows)
 
 
-@pytest.mark.parametrize("scorer", ["bm25", "embedding", "hybrid", "learned"])
+@pytest.mark.parametrize("scorer", ["bm25", "embedding", "hybrid", "trees"])
 def test_every_scorer_can_be_chosen(cli: Cli, scorer: str) -> None:
     [record] = lines_of(cli("prune", PRICES, "-q", QUESTION, "--scorer", scorer, "--tokenizer", "approx", "--json"))
     assert (record["engines"]["scorer"], record["engines"]["tokenizer"]) == (scorer, "approx")

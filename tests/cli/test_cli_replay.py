@@ -222,7 +222,7 @@ def test_a_recording_does_not_choose_code_to_run(cli: Cli) -> None:
 @pytest.mark.parametrize(
     "spec", ["{name}", "{address}", "secret", "{name}:secret", "{name}:{address}", "evil.py:Engine"]
 )
-@pytest.mark.parametrize("kind", sorted({*KINDS, "fine"} & set(Settings.__dataclass_fields__)))
+@pytest.mark.parametrize("kind", sorted({*KINDS, "second_scorer"} & set(Settings.__dataclass_fields__)))
 def test_no_engine_that_a_recording_names_reaches_outside(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, kind: str, spec: str
 ) -> None:
@@ -237,14 +237,14 @@ def test_no_engine_that_a_recording_names_reaches_outside(
     recorded_run = Path("run.prunus").read_bytes()
     with model("x [1].") as (address, asked):
         monkeypatch.setenv("PRUNUS_ALLOW_HOSTS", "127.0.0.1")
-        for engine in engine_names("scorer" if kind == "fine" else kind) if "{name}" in spec else [""]:
+        for engine in engine_names("scorer" if kind == "second_scorer" else kind) if "{name}" in spec else [""]:
             hostile = spec.format(name=engine, address=address)
             for where in ("options", "settings"):
                 for changes in ((), ("--change", "budget=300")):
                     Path("run.prunus").write_bytes(recorded_run)
                     altered(kind, hostile, where)
                     if kind == "path_scorer":
-                        altered("fine", "generative", "options")
+                        altered("second_scorer", "generative", "options")
                         altered("stages", 2, "options")
                     result = cli("replay", "run.prunus", *changes)
                     assert result.stdout == first.stdout or (result.exit_code == 2 and only_line(result)), hostile
@@ -282,7 +282,7 @@ def recorded_with_own_engines(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Resu
         for name in ("PATH_SCORER=Paths", "TOKENIZER=Tokens", "EMBEDDER=Vectors"):
             setting, _, engine = name.partition("=")
             patched.setenv(f"PRUNUS_{setting}", f"own.py:{engine}")
-        made = cli("ask", QUESTION, "harrow.html", "--fine", "generative", "--json", "--record", "run.prunus")
+        made = cli("ask", QUESTION, "harrow.html", "--second-scorer", "generative", "--json", "--record", "run.prunus")
     Path("own.py").unlink()
     return made
 

@@ -9,24 +9,24 @@ import pytest
 from tests.cli.command import SITE, Cli, only_line
 
 QUESTION = "How long is the Pell 2 guaranteed?"
-TWO = ("--two-stage", "--fine", "bm25", "--coarse-budget", "1500", "--budget", "300")
+TWO = ("--two-stage", "--second-scorer", "bm25", "--coarse-budget", "1500", "--budget", "300")
 
 
 def test_both_stages_are_told(cli: Cli) -> None:
     result = cli("prune", str(SITE), "-q", QUESTION, *TWO)
     assert result.exit_code == 0
     first, second = [line for line in result.stderr.splitlines() if line.startswith("stage ")]
-    assert first.startswith("stage first: learned read ")
+    assert first.startswith("stage first: trees read ")
     assert "(budget 1,500)" in first
-    assert second.startswith("stage fine: bm25 read ")
+    assert second.startswith("stage second: bm25 read ")
     assert "Pell 2" in result.stdout
 
 
 def test_json_names_stages_and_who_scored_each_block(cli: Cli) -> None:
     found = json.loads(cli("prune", str(SITE), "-q", QUESTION, *TWO, "--json=full").stdout)
-    assert [stage["stage"] for stage in found["stages"]] == ["first", "fine"]
+    assert [stage["stage"] for stage in found["stages"]] == ["first", "second"]
     assert found["stages"][0]["tokens"] <= 1500
-    assert found["engines"]["fine"] == "bm25"
+    assert found["engines"]["second_scorer"] == "bm25"
     assert {block["stage"] for block in found["blocks"]} == {1, 2}
     assert all(block["stage"] == 2 for block in found["blocks"] if block["kept"])
     assert found["tokens"] <= 300
@@ -47,13 +47,15 @@ def test_the_report_says_which_stage_scored(cli: Cli, folder: Path) -> None:
     text = (folder / "report.html").read_text("utf-8")
     assert "score of stage 2" in text
     assert "scored by stage 1" in text
-    assert "score, fine" in text
+    assert "score, second" in text
 
 
 def test_two_stages_are_chosen_where_a_fine_scorer_meets_large_pages(cli: Cli) -> None:
-    large = cli("prune", str(SITE), "-q", QUESTION, "--fine", "bm25", "--budget", "300", "--json")
-    small = cli("prune", str(SITE / "faq.html"), "-q", QUESTION, "--fine", "bm25", "--budget", "300", "--json")
-    alone = cli("prune", str(SITE), "-q", QUESTION, "--fine", "bm25", "--one-stage", "--budget", "300", "--json")
+    large = cli("prune", str(SITE), "-q", QUESTION, "--second-scorer", "bm25", "--budget", "300", "--json")
+    small = cli("prune", str(SITE / "faq.html"), "-q", QUESTION, "--second-scorer", "bm25", "--budget", "300", "--json")
+    alone = cli(
+        "prune", str(SITE), "-q", QUESTION, "--second-scorer", "bm25", "--one-stage", "--budget", "300", "--json"
+    )
     assert [len(json.loads(one.stdout)["stages"]) for one in (large, small, alone)] == [2, 1, 1]
     assert json.loads(alone.stdout)["engines"]["scorer"] == "bm25"
 
@@ -65,32 +67,32 @@ def test_a_mark_of_two_stages_leads_into_the_page(cli: Cli, folder: Path) -> Non
 
 def test_ask_takes_two_stages(cli: Cli) -> None:
     found = json.loads(cli("ask", QUESTION, str(SITE), *TWO, "--json").stdout)
-    assert found["engines"]["fine"] == "bm25"
+    assert found["engines"]["second_scorer"] == "bm25"
     assert found["citations"]
     assert all(citation["found"] for citation in found["citations"])
 
 
 def test_jobs_take_two_stages(cli: Cli, folder: Path) -> None:
     job = {"id": 1, "command": "prune", "pages": [str(SITE)], "question": QUESTION, "budget": 300}
-    more = {"fine": "bm25", "stages": 2, "coarse_budget": 1500, "coarse_words": 100}
-    lines = [job | more, {**job, "id": 2, "fine": 3}, {**job, "id": 3, "stages": 7}]
+    more = {"second_scorer": "bm25", "stages": 2, "coarse_budget": 1500, "coarse_words": 100}
+    lines = [job | more, {**job, "id": 2, "second_scorer": 3}, {**job, "id": 3, "stages": 7}]
     (folder / "jobs.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
     cli("batch", "jobs.jsonl", "-o", "out.jsonl", "--workers", "1")
     records = {one["id"]: one for one in map(json.loads, (folder / "out.jsonl").read_text("utf-8").splitlines())}
     assert records[1]["stages"][0]["max_words"] == 100
-    assert "fine is 3" in records[2]["error"]
+    assert "second_scorer is 3" in records[2]["error"]
     assert "1 or 2 stages" in records[3]["error"]
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["--two-stage"], "two stages need a fine scorer"),
-        (["--fine", "none-such"], "no scorer is called 'none-such'"),
-        (["--fine", "bm25", "--coarse-budget", "10"], "cannot leave 10 tokens for a budget of 300"),
-        (["--fine", "bm25", "--coarse-words", "5", "--max-words", "9"], "finer than the second's of 9"),
-        (["--fine", "generative"], "needs a path scorer"),
-        (["--fine", "crossencoder"], "needs a reranker"),
+        (["--two-stage"], "two stages need a second scorer"),
+        (["--second-scorer", "none-such"], "no scorer is called 'none-such'"),
+        (["--second-scorer", "bm25", "--coarse-budget", "10"], "cannot leave 10 tokens for a budget of 300"),
+        (["--second-scorer", "bm25", "--coarse-words", "5", "--max-words", "9"], "finer than the second's of 9"),
+        (["--second-scorer", "generative"], "needs a path scorer"),
+        (["--second-scorer", "crossencoder"], "needs a reranker"),
     ],
 )
 def test_what_cannot_be_is_one_line(cli: Cli, given: list[str], said: str) -> None:

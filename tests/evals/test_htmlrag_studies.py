@@ -287,7 +287,7 @@ def test_a_table_of_few_pages_has_neither_intervals_nor_marks_and_says_why() -> 
     study = studies.named("conversion")
     assert study.plans is not None and study.tables is not None
     few = {
-        key: [replace(one, scores=dict.fromkeys(one.scores, float(one.system == "prunus:learned:text")))
+        key: [replace(one, scores=dict.fromkeys(one.scores, float(one.system == "prunus:trees:text")))
               for one in outcomes(plan) if one.page < "j"]
         for key, plan in study.plans(study, chosen).items()
     }  # fmt: skip

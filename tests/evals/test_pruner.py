@@ -102,7 +102,7 @@ def test_the_ranking_is_that_of_prune_with_the_same_sizes(tmp_path: Path) -> Non
     question = Question("q", "page_qa", "a", one_page(page), "How many lamps has bridge 7?", ("7 lamps",))
     [case] = pruner.cases([question], 120, RECIPE, {})
     scores = pruner.scoring(model, "paths")(question.question, case.blocks)
-    options = replace(options_of(120, RECIPE), fine=model)
+    options = replace(options_of(120, RECIPE), second_scorer=model)
     context = prunus.prune(page, question.question, 60, options=options)
     ranked = [block for block in context.blocks if block.stage == 2 and block.role != "cut"]
     assert 3 < len(ranked) == len(scores) < len(context.blocks)

@@ -13,7 +13,7 @@ from tests import oracle
 
 import prunus
 from prunus.core.registry import make_engine
-from prunus.core.types import Format
+from prunus.core.types import OutputFormat
 from prunus.pages.write.selection import MARK
 
 COUNTER = make_engine("tokenizer", "smollm2")
@@ -58,15 +58,17 @@ def stated(draw: Any) -> Stated:
     return Stated("".join(html), sizes, [kind for kind, _ in places])
 
 
-def shown_words(context: prunus.Context, format: Format) -> list[str]:
+def shown_words(context: prunus.Context, format: OutputFormat) -> list[str]:
     """Return the words of an output and its marks, in order."""
     if format == "html":
         return list(oracle.words(context.output))
     return re.findall(rf"p\d+s\d+w\d+|{MARK}", context.output)
 
 
-@given(stated(), st.integers(90, 900), st.integers(0, 8), st.sampled_from(get_args(Format)))
-def test_a_statement_is_shown_whole_or_marked_as_cut(page: Stated, budget: int, asked: int, format: Format) -> None:
+@given(stated(), st.integers(90, 900), st.integers(0, 8), st.sampled_from(get_args(OutputFormat)))
+def test_a_statement_is_shown_whole_or_marked_as_cut(
+    page: Stated, budget: int, asked: int, format: OutputFormat
+) -> None:
     context = prunus.prune(page.html, f"what of p0s{asked}w0 and p1s{asked}w1?", budget, format)
     assert int(COUNTER.count([context.output])[0]) <= budget
     shown = [word for word in shown_words(context, format) if word == MARK or word.startswith("p")]
@@ -87,9 +89,9 @@ def make_alone(page: Stated, place: int, number: int) -> str:
     return f"<ul><li>{' '.join(words)}</ul>"
 
 
-@given(stated(), st.integers(90, 900), st.integers(0, 8), st.sampled_from(get_args(Format)))
+@given(stated(), st.integers(90, 900), st.integers(0, 8), st.sampled_from(get_args(OutputFormat)))
 def test_what_is_left_out_between_two_statements_is_marked(
-    page: Stated, budget: int, asked: int, format: Format
+    page: Stated, budget: int, asked: int, format: OutputFormat
 ) -> None:
     context = prunus.prune(page.html, f"what of p0s{asked}w0 and p1s{asked}w1?", budget, format)
     shown = [word for word in shown_words(context, format) if word == MARK or word.startswith("p")]
@@ -104,8 +106,8 @@ def test_what_is_left_out_between_two_statements_is_marked(
             assert MARK in shown[held[0] : held[-1]]
 
 
-@pytest.mark.parametrize("format", get_args(Format))
-def test_a_whole_page_holds_no_mark(format: Format) -> None:
+@pytest.mark.parametrize("format", get_args(OutputFormat))
+def test_a_whole_page_holds_no_mark(format: OutputFormat) -> None:
     assert (
         MARK not in prunus.prune("<p>One. Two.<ul><li>a<li>b</ul><table><tr><td>c<td></table>", "b", 500, format).output
     )

@@ -13,7 +13,7 @@ from tests.extras import need
 from tests.strategies import Made, worded_documents
 
 import prunus
-from prunus.core.types import Format
+from prunus.core.types import OutputFormat
 from prunus.evidence.blocks import Blocks, cut
 from prunus.evidence.render import Rendering, render_blocks
 from prunus.pages.clean.walk import clean_tree
@@ -33,7 +33,7 @@ def text(html: str) -> str:
     return render_tree(clean_tree(html), "text")
 
 
-def keep(html: str, *wanted: str, max_words: int = 3, format: Format = "html", style: Style = LEAN) -> str:
+def keep(html: str, *wanted: str, max_words: int = 3, format: OutputFormat = "html", style: Style = LEAN) -> str:
     """Render the blocks that hold one of the wanted words."""
     blocks = cut([clean_tree(html)], max_words, whole_words=0)
     kept = [index for index, said in enumerate(blocks.texts) if any(word in said.split() for word in wanted)]
@@ -299,7 +299,7 @@ CODE = "<pre>def ferry(day):\n    if day in fast:\n        return the_short_way(
 
 
 @pytest.mark.parametrize("format", ["html", "markdown", "text"])
-def test_a_kept_line_of_code_keeps_its_indentation(format: Format) -> None:
+def test_a_kept_line_of_code_keeps_its_indentation(format: OutputFormat) -> None:
     blocks = cut([clean_tree(CODE)], 4)
     lines = oracle.preformatted(CODE)[0].split("\n")
     for index in range(1, len(blocks)):

@@ -53,7 +53,9 @@ def page(sections: int = 40) -> str:
 
 
 def two(fine: Letters, documents: Documents, budget: int = 300, when: str = "always", **options: object) -> Context:
-    engines = replace(assemble(Settings()), fine=fine, first=when, names={"scorer": "hybrid", "fine": "letters"})
+    engines = replace(
+        assemble(Settings()), second_scorer=fine, first=when, names={"scorer": "hybrid", "second_scorer": "letters"}
+    )
     return prune_with(documents, QUESTION, budget, "html", Options(**options), engines)  # type: ignore[arg-type]
 
 
@@ -69,7 +71,7 @@ def test_what_the_first_stage_drops_stays_out(documents: Documents) -> None:
     fine = Letters()
     context = two(fine, documents, coarse_budget=900)
     first, second = context.trace
-    assert (first.stage, second.stage) == ("first", "fine")
+    assert (first.stage, second.stage) == ("first", "second")
     assert first.detail["tokens"] <= 900 < context.tokens_before()
     assert {block.path for block in context.kept} <= set(fine.read[0])
     assert len(fine.read[0]) < len(context.blocks)
@@ -128,11 +130,11 @@ def test_marks_and_citations_lead_into_the_page(documents: Documents) -> None:
     assert 'data-prunus="kept' in context.mark(0)
     answer = prunus.ask(
         "When does the ferry to Pell leave?", documents, budget=300,
-        options=Options(fine="bm25", stages=2, coarse_budget=900),
+        options=Options(second_scorer="bm25", stages=2, coarse_budget=900),
     )  # fmt: skip
     assert answer.citations
     assert all(citation.found and citation.xpath for citation in answer.citations)
-    assert answer.engines["fine"] == "bm25"
+    assert answer.engines["second_scorer"] == "bm25"
 
 
 def test_a_best_block_over_the_budget_is_cut(documents: Documents) -> None:
@@ -147,21 +149,21 @@ def test_a_best_block_over_the_budget_is_cut(documents: Documents) -> None:
 def test_small_pages_need_no_first_stage(documents: Documents) -> None:
     fine = Letters()
     context = two(fine, documents, when="large", coarse_budget=100_000)
-    assert [stage.stage for stage in context.trace] == ["fine"]
+    assert [stage.stage for stage in context.trace] == ["second"]
     assert len(fine.read[0]) == len(context.blocks)
     assert context.engines == {"scorer": "letters"}
 
 
 def test_large_pages_get_one(documents: Documents) -> None:
     context = two(Letters(), documents, when="large", coarse_budget=900)
-    assert [stage.stage for stage in context.trace] == ["first", "fine"]
-    assert context.engines == {"scorer": "hybrid", "fine": "letters"}
+    assert [stage.stage for stage in context.trace] == ["first", "second"]
+    assert context.engines == {"scorer": "hybrid", "second_scorer": "letters"}
 
 
 def test_a_fine_scorer_works_alone(documents: Documents) -> None:
     fine = Letters()
     context = two(fine, documents, when="never", coarse_budget=900)
-    assert [stage.stage for stage in context.trace] == ["fine"]
+    assert [stage.stage for stage in context.trace] == ["second"]
     assert len(fine.read[0]) == len(context.blocks)
 
 
@@ -230,7 +232,7 @@ def test_an_overview_gets_coarser_blocks_than_a_fact() -> None:
 )
 def test_sizes_that_cannot_be_are_one_line(documents: Documents, options: dict[str, int], said: str) -> None:
     with pytest.raises(BadInput, match=said):
-        prunus.prune(documents, QUESTION, 300, options=Options(fine="bm25", **options))  # type: ignore[arg-type]
+        prunus.prune(documents, QUESTION, 300, options=Options(second_scorer="bm25", **options))  # type: ignore[arg-type]
 
 
 # --- engines -------------------------------------------------------------------------------------
@@ -242,35 +244,35 @@ def chosen(settings: Sequence[str] = (), **options: object) -> tuple[str, str, s
 
 
 def test_engines_of_the_stages() -> None:
-    assert chosen() == ("learned", "", "large")
-    assert chosen(fine="bm25") == ("learned", "bm25", "large")
-    assert chosen(fine="bm25", stages=2, scorer="embedding") == ("embedding", "bm25", "always")
-    assert chosen(fine="bm25", stages=1) == ("learned", "bm25", "never")
-    assert chosen(scorer="generative:M") == ("learned", "generative:M", "large")
-    assert chosen(scorer="generative:M", stages=1) == ("learned", "generative:M", "never")
-    assert chosen(scorer="generative:M", stages=2) == ("learned", "generative:M", "always")
+    assert chosen() == ("trees", "", "large")
+    assert chosen(second_scorer="bm25") == ("trees", "bm25", "large")
+    assert chosen(second_scorer="bm25", stages=2, scorer="embedding") == ("embedding", "bm25", "always")
+    assert chosen(second_scorer="bm25", stages=1) == ("trees", "bm25", "never")
+    assert chosen(scorer="generative:M") == ("trees", "generative:M", "large")
+    assert chosen(scorer="generative:M", stages=1) == ("trees", "generative:M", "never")
+    assert chosen(scorer="generative:M", stages=2) == ("trees", "generative:M", "always")
     assert chosen(scorer="crossencoder") == ("crossencoder", "", "large")
-    assert chosen(scorer="crossencoder", stages=2) == ("learned", "crossencoder", "always")
-    assert chosen(stages=2, reranker="onnx:X") == ("learned", "crossencoder", "always")
-    assert chosen(["fine=bm25"]) == ("learned", "bm25", "large")
-    assert chosen(["fine=bm25"], stages=1) == ("learned", "", "never")
+    assert chosen(scorer="crossencoder", stages=2) == ("trees", "crossencoder", "always")
+    assert chosen(stages=2, reranker="onnx:X") == ("trees", "crossencoder", "always")
+    assert chosen(["second_scorer=bm25"]) == ("trees", "bm25", "large")
+    assert chosen(["second_scorer=bm25"], stages=1) == ("trees", "", "never")
 
 
 def test_two_stages_have_models_of_their_own_and_a_server_its_key() -> None:
     settings, fine = Settings(path_key="secret"), "generative:vllm:http://localhost:8000/v1#b"
-    engines = assemble(settings, Options(scorer="generative:/models/a", fine=fine))
+    engines = assemble(settings, Options(scorer="generative:/models/a", second_scorer=fine))
     assert engines.scorer.path_scorer.model == "/models/a"  # type: ignore[attr-defined]
-    assert engines.fine.path_scorer._key == "secret"  # type: ignore[union-attr]
+    assert engines.second_scorer.path_scorer._key == "secret"  # type: ignore[union-attr]
     assert "secret" not in repr(settings)
 
 
 def test_a_server_is_not_asked_where_model_calls_are_switched_off() -> None:
     with pytest.raises(BadInput, match="switched off"):
-        assemble(Settings(model_calls=False), Options(fine="generative:vllm:http://localhost:8000/v1#b"))
+        assemble(Settings(model_calls=False), Options(second_scorer="generative:vllm:http://localhost:8000/v1#b"))
 
 
 def test_two_stages_need_a_fine_scorer() -> None:
-    with pytest.raises(BadInput, match="two stages need a fine scorer"):
+    with pytest.raises(BadInput, match="two stages need a second scorer"):
         chosen(stages=2, reranker="none")
 
 

@@ -183,7 +183,7 @@ def prune_one_block_too_large() -> str:
 
 @known
 def prune_in_two_stages() -> str:
-    options = prunus.Options(scorer="bm25", fine="embedding", stages=2, coarse_budget=600, coarse_words=256)
+    options = prunus.Options(scorer="bm25", second_scorer="embedding", stages=2, coarse_budget=600, coarse_words=256)
     context = prunus.prune(STORY, ROLLS, 150, "text", options)
     return f"{context}\n\n" + "\n".join(f"{trace.stage}: {dict(trace.detail)}" for trace in context.trace)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.strategies import broken_documents, worded_documents
 
 import prunus
-from prunus.core.types import Format
+from prunus.core.types import OutputFormat
 from prunus.pages.clean.walk import walk_page
 from prunus.pages.main.features import FEATURES, name_mask, units_of, word_mask
 from prunus.pages.main.keep import clean_with_main, main_spans
@@ -43,7 +43,7 @@ def words(html: str) -> Counter[str]:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_the_article_stays_and_the_rest_of_the_page_goes(format: Format) -> None:
+def test_the_article_stays_and_the_rest_of_the_page_goes(format: OutputFormat) -> None:
     kept = prunus.clean(PAGE, format, main=True)
     for stays in (
         "The old gauge",

@@ -104,7 +104,7 @@ def test_the_pruner_ranks_the_block_that_it_was_taught(taught: Path) -> None:
     documents = prunus.read(prunus.Page(content=PAGE, media_type="text/html"))
     first = {}
     for name in (taught, taught.parent / "base"):
-        scorer = Maker(settings, prunus.Options()).make_fine(f"generative:{name}")
+        scorer = Maker(settings, prunus.Options()).make_second_scorer(f"generative:{name}")
         for question in ASKED:
             blocks = documents.blocks(9)
             first[name, question] = blocks.texts[int(scorer.score(question, blocks).argmax())]

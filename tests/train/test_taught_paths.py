@@ -27,7 +27,7 @@ from prunus_train.data import pruner
 from prunus_train.data.form import form_of
 
 BUDGET = 90
-FINE = Recipe(first_stage="bm25", coarse=24, fine=10)
+FINE = Recipe(first_stage="bm25", coarse=24, second_scorer=10)
 PAGE = "<h1>Ferries</h1>" + "".join(
     f"<div><div><h2>Line {line}</h2><p>Line {line} leaves the quay at noon each day.</p>"
     f"<p>It calls at pier {line} and turns back before the evening.</p></div></div>"
@@ -52,7 +52,7 @@ def asked_by_inference(
     documents: prunus.Documents, question: str, budget: int, recipe: Recipe
 ) -> tuple[str, Sequence[str]]:
     noted = Noted()
-    options = replace(labels.options_of(budget, recipe), fine=noted)
+    options = replace(labels.options_of(budget, recipe), second_scorer=noted)
     prunus.prune(documents, question, budget, options=options)
     return noted.asked[0]
 

@@ -66,8 +66,8 @@ def test_the_same_sets_give_the_same_file_and_figures(sets: Path, tmp_path: Path
     assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
     assert load(tmp_path / "one.npz").names == NAMES
     said = json.loads(found[0].stdout.strip().splitlines()[-1])
-    assert set(said) == {"hybrid", "learned"}
-    assert all(0 <= row["mrr"] <= 1 and row["questions"] for row in said["learned"].values())
+    assert set(said) == {"hybrid", "trees"}
+    assert all(0 <= row["mrr"] <= 1 and row["questions"] for row in said["trees"].values())
 
 
 def test_a_missing_set_is_one_line_that_names_it(sets: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from tests.models.embed.tiny import WORDS, save_tokenizer, settings, weights
 
 import prunus
 from prunus.core.errors import BadInput
-from prunus.models.rerank.reader import Engine
+from prunus.models.rerank.prunus import Engine
 
 pytest.importorskip("selectolax", reason="the tasks of the evaluation are not installed")
 
@@ -107,7 +107,7 @@ def test_its_product_changes_what_pruning_keeps(trained: Path) -> None:
         return max(blocks, key=lambda block: block.score).text
 
     assert "ferry" not in best()
-    assert "ferry" in best(scorer="crossencoder:5", reranker=f"reader:{trained}")
+    assert "ferry" in best(scorer="crossencoder:5", reranker=f"prunus:{trained}")
 
 
 def test_it_overfits_a_handful(base: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Train the scorer ``learned``: which blocks of pages hold the evidence for a question.
+"""Train the scorer ``trees``: which blocks of pages hold the evidence for a question.
 
 Boosted trees rank the blocks of each question, and the score of ``hybrid`` is added to what they say. A quarter of the
 documents is held out for the figures and for the scale of the scores; the trees that are written have seen all.
@@ -39,7 +39,7 @@ _HELD_OUT: Final = "0123"
 def train(examples: Sequence[Example], plan: Plan | None = None) -> tuple[Boosted, dict[str, Any]]:
     """Return the trees that are learned from all examples, and figures of held-out documents by source.
 
-    The figures: ``hybrid``, and ``learned`` from the other documents alone.
+    The figures: ``hybrid``, and ``trees`` from the other documents alone.
 
     :raises DataBroken: there are no examples, or none is held out or left to train on.
     """
@@ -52,7 +52,7 @@ def train(examples: Sequence[Example], plan: Plan | None = None) -> tuple[Booste
     scores = [partial.scores(example.features) for example in held]
     found = {
         "hybrid": figures(held, [example.features[:, NAMES.index("hybrid")] for example in held]),
-        "learned": figures(held, scores),
+        "trees": figures(held, scores),
     }
     return as_odds(fit(examples, plan), np.concatenate(scores), np.concatenate([one.gold for one in held])), found
 

@@ -80,7 +80,7 @@ def content_command(out: Path) -> None:
     "--share", type=click.FloatRange(0.01, 1.0), default=1.0, show_default=True, help="Share of the pages, for a trial."
 )
 def blocks_command(out: Path, sets: Path, share: float) -> None:
-    """Train the scorer ``learned`` on training sets: boosted trees over features of blocks.
+    """Train the scorer ``trees`` on training sets: boosted trees over features of blocks.
 
     Figures of held-out documents go to standard output as JSON, by source: of hybrid, and of trees that did not see
     them. The same sets give the same file.
@@ -129,7 +129,7 @@ def quotes_command(out: Path, sets: Path, reader: Path | None) -> None:
 
     if reader and not reader.is_dir():
         raise TrainError(f"--reader: there is no folder {reader}")
-    spec = f"reader:{reader}" if reader else installed_reranker()
+    spec = f"prunus:{reader}" if reader else installed_reranker()
     examples = load(sets, lambda line: click.echo(line, err=True))
     stored, found = quotes.train(examples, make_engine("reranker", spec) if spec else None)
     click.echo(json_line(found))
@@ -158,7 +158,7 @@ def quotes_command(out: Path, sets: Path, reader: Path | None) -> None:
 @click.option("--bf16", is_flag=True, help="Compute in bfloat16: faster where the processor has it.")
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads of the processor.")
 def reader_command(out: Path, sets: Path, base: Path | None, steps: int, **chosen: Any) -> None:
-    """Train the small cross-encoder of the engine `reader` from all-MiniLM-L6-v2, and write it as ONNX in int8.
+    """Train the small cross-encoder of the engine `prunus` from all-MiniLM-L6-v2, and write it as ONNX in int8.
 
     The questions with the best segments and blocks of their pages are made first (half an hour); OUT.work keeps
     them, the checkpoint and log.jsonl. Ctrl-C saves a checkpoint; run the same command again to resume. Figures of
@@ -168,7 +168,7 @@ def reader_command(out: Path, sets: Path, base: Path | None, steps: int, **chose
     Examples:
       prunus train reader --sets train/ -o runs/reader --bf16 --minutes 38
       prunus train reader --sets train/ -o trial/ --share 0.02 --steps 20
-      PRUNUS_RERANKER=reader:trial/ prunus prune page.html -q "…" --scorer crossencoder:60
+      PRUNUS_RERANKER=prunus:trial/ prunus prune page.html -q "…" --scorer crossencoder:60
     """
     from prunus_evals.report import json_line
     from prunus_train.data import reader as data

@@ -85,7 +85,7 @@ def numbers(text: str, option: str) -> list[int]:
     "--pages", default=3, type=click.IntRange(1), show_default=True, help="Pages of a question of --bare at most."
 )
 @click.option("--budgets", default="2048,4096,8192", show_default=True, help="Tokens to prune pages to.")
-@click.option("--first-stage", default="learned", show_default=True, help="Scorer of the first stage.")
+@click.option("--first-stage", default="trees", show_default=True, help="Scorer of the first stage.")
 @click.option(
     "--coarse",
     default=256,

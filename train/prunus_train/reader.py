@@ -1,4 +1,4 @@
-"""Train the cross-encoder ``reader``: which of the best segments or blocks of a page answers a question.
+"""Train the cross-encoder ``prunus``: which of the best segments or blocks of a page answers a question.
 
 Each step draws questions, and for each one gold text and some that the cheap score confuses with it; the loss is a
 softmax over them. Wrong texts are drawn by the softmax of their cheap scores. What is learned is therefore what the

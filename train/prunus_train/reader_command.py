@@ -1,4 +1,4 @@
-"""From data sets to the files of the engine ``reader``: the work of ``prunus train reader``."""
+"""From data sets to the files of the engine ``prunus``: the work of ``prunus train reader``."""
 
 from __future__ import annotations
 

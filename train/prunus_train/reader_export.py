@@ -1,4 +1,4 @@
-"""Write a trained cross-encoder as the files that the engine ``reader`` loads: ONNX in int8, tokenizer, settings.
+"""Write a trained cross-encoder as the files that the engine ``prunus`` loads: ONNX in int8, tokenizer, settings.
 
 Matrix products take int8 weights with one scale a column; the products behind the activation function keep exact
 inputs, as :mod:`prunus.models.onnx_encoder` explains, but their weights are stored as int8, too. The tokens' vectors

@@ -9,7 +9,7 @@ from typing import Final
 from prunus_train.checkpoint import Place
 
 ABOVE: Final = 200
-"""Most code points of breadcrumbs before a text, as the engine ``reader`` reads them."""
+"""Most code points of breadcrumbs before a text, as the engine ``prunus`` reads them."""
 
 BESIDE: Final = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 """Weights of the cheap score that validation tries."""

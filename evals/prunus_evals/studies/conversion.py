@@ -15,11 +15,11 @@ from prunus_evals.studies.htmlrag import HTML_STAND_INS, TASKS, Line, here, meas
 
 BUDGETS = (512, 1024, 2048, 4096)
 LINES = (
-    Line("pruned HTML, not converted", "prunus:learned:html"),
-    Line("pruned, then Markdown", "prunus:learned:markdown"),
-    Line("pruned, then text", "prunus:learned:text"),
-    Line("Markdown, then pruned (same scorer)", "prunus:learned:markdown@from=markdown"),
-    Line("text, then pruned (same scorer)", "prunus:learned:text@from=text"),
+    Line("pruned HTML, not converted", "prunus:trees:html"),
+    Line("pruned, then Markdown", "prunus:trees:markdown"),
+    Line("pruned, then text", "prunus:trees:text"),
+    Line("Markdown, then pruned (same scorer)", "prunus:trees:markdown@from=markdown"),
+    Line("text, then pruned (same scorer)", "prunus:trees:text@from=text"),
     Line("Markdown, then chunks by BM25", "chunks:headings:bm25"),
     Line("Markdown, then chunks by static vectors", "chunks:headings:static"),
     Line("text, then chunks by BM25", "chunks:fixed:bm25"),

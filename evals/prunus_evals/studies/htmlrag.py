@@ -154,7 +154,7 @@ def default() -> list[Line]:
     """Return Prunus as a user gets it; the first line is what others are compared with."""
     return [
         Line("Prunus, the default", systems.DEFAULT),
-        Line("Prunus, the default, as Markdown", "prunus:learned:markdown"),
+        Line("Prunus, the default, as Markdown", "prunus:trees:markdown"),
     ]
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from prunus.core.adopted import declared
+from prunus.core.checked_engines import declared
 from prunus.core.errors import PrunusError
 from prunus.core.installation import pip_install
 from prunus.core.options import Options

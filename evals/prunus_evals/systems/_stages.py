@@ -18,7 +18,7 @@ COSTS = {"costs": ("yes", "no")}
 
 
 @dataclass(slots=True)
-class Stages:
+class StageTimer:
     """The stages of a system so far; without ``wanted`` nothing is counted."""
 
     counter: Counter
@@ -43,6 +43,6 @@ class Stages:
     def _tokens(self, texts: Sequence[str] | int) -> int:
         return texts if isinstance(texts, int) else sum(self.counter.count(list(texts)))
 
-    def copy(self) -> Stages:
+    def copy(self) -> StageTimer:
         """Return the stages so far, to which those of one question can be added."""
-        return Stages(self.counter, self.wanted, list(self.found))
+        return StageTimer(self.counter, self.wanted, list(self.found))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from prunus_evals.records import Format, Reply, Stage
+from prunus_evals.records import OutputFormat, Reply, Stage
 from prunus_evals.tokens import Counter
 
 
@@ -14,9 +14,9 @@ class Head:
     :param stages: what it cost to make the text.
     """
 
-    def __init__(self, text: str, format: Format, counter: Counter, stages: Sequence[Stage] = ()) -> None:
+    def __init__(self, text: str, format: OutputFormat, counter: Counter, stages: Sequence[Stage] = ()) -> None:
         self._text = text
-        self._format: Format = format
+        self._format: OutputFormat = format
         self._counter = counter
         self._stages = tuple(stages)
 

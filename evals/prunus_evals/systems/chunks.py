@@ -18,16 +18,16 @@ import numpy as np
 
 from prunus.core.installation import pip_install_folder
 from prunus_evals.bm25 import BM25
-from prunus_evals.records import Asker, Document, Format, Reply, System
+from prunus_evals.records import Asker, Document, OutputFormat, Reply, System
 from prunus_evals.systems import _embed
 from prunus_evals.systems._chunks import PACKERS, Chunks, pack_filled, word_chunks
 from prunus_evals.systems._documents import markdown_of, text_of
-from prunus_evals.systems._stages import COSTS, Stages
+from prunus_evals.systems._stages import COSTS, StageTimer
 from prunus_evals.systems._variants import Kinds, Variant, read
 from prunus_evals.tokens import Counter
 
 WORDS = 200
-CUTS: Mapping[str, Format] = {"headings": "markdown", "fixed": "text"}
+CUTS: Mapping[str, OutputFormat] = {"headings": "markdown", "fixed": "text"}
 RANKERS = ("bm25", "static", "minilm", "e5")
 VARIANTS = tuple(f"{cut}:{ranker}" for cut in CUTS for ranker in RANKERS)
 OPTIONS: Kinds = {"words": int, "pack": tuple(PACKERS), **COSTS}
@@ -93,7 +93,7 @@ class RankedChunks:
 
     def prepare(self, documents: Sequence[Document]) -> Asker:
         """Convert, cut and index the documents once."""
-        stages = Stages(self._counter, self._costs)
+        stages = StageTimer(self._counter, self._costs)
         start = time.perf_counter()
         texts = cut(documents, self._cut, self._words)
         stages.note("cut", time.perf_counter() - start, [document.content for document in documents], texts)
@@ -106,10 +106,12 @@ class RankedChunks:
 class ChunkAsker:
     """Documents cut into ranked chunks."""
 
-    def __init__(self, texts: Sequence[str], format: Format, packing: str, ranking: Ranking, stages: Stages) -> None:
+    def __init__(
+        self, texts: Sequence[str], format: OutputFormat, packing: str, ranking: Ranking, stages: StageTimer
+    ) -> None:
         counter = stages.counter
         self._chunks = Chunks(texts, counter.count(texts), "\n", counter)
-        self._format: Format = format
+        self._format: OutputFormat = format
         self._pack = PACKERS[packing]
         self._ranking = ranking
         self._stages = stages

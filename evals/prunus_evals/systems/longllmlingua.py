@@ -18,7 +18,7 @@ from prunus_evals.errors import SystemFailed, UnknownName
 from prunus_evals.records import Asker, Document, Reply, System
 from prunus_evals.systems._chunks import word_chunks
 from prunus_evals.systems._documents import plain
-from prunus_evals.systems._stages import COSTS, Stages
+from prunus_evals.systems._stages import COSTS, StageTimer
 from prunus_evals.systems._variants import Kinds, Variant, read
 from prunus_evals.tokens import Counter
 
@@ -44,7 +44,7 @@ class LongLLMLingua:
         self._folder = variant.head
         self.models = (f"transformers:{variant.head}",)
         self._device = variant.options.get("device", "cpu")
-        self._stages = Stages(counter, variant.options.get("costs") == "yes")
+        self._stages = StageTimer(counter, variant.options.get("costs") == "yes")
         self._compressor: Any = None
 
     @property
@@ -77,7 +77,7 @@ class LongLLMLingua:
 
 
 class _Asker:
-    def __init__(self, system: LongLLMLingua, chunks: Sequence[str], stages: Stages) -> None:
+    def __init__(self, system: LongLLMLingua, chunks: Sequence[str], stages: StageTimer) -> None:
         self._system, self._chunks, self._stages = system, chunks, stages
 
     def ask(self, question: str, budget: int) -> Reply:

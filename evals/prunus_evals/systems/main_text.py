@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 
 import prunus
-from prunus_evals.records import Asker, Document, Format, System
+from prunus_evals.records import Asker, Document, OutputFormat, System
 from prunus_evals.systems._documents import page_of
-from prunus_evals.systems._stages import COSTS, Stages
+from prunus_evals.systems._stages import COSTS, StageTimer
 from prunus_evals.systems._variants import Kinds, Variant, read
 from prunus_evals.systems._whole import Head
 from prunus_evals.tokens import Counter
@@ -49,7 +49,7 @@ EXTRACTORS: Mapping[str, Callable[[Document], str]] = {
 VARIANTS = tuple(EXTRACTORS)
 DISTRIBUTIONS = {"trafilatura": "trafilatura", "readability": "readability-lxml"}
 OPTIONS: Kinds = {**COSTS}
-FORMAT: Format = "text"
+FORMAT: OutputFormat = "text"
 
 
 class MainText:
@@ -65,7 +65,7 @@ class MainText:
         """Extract the main texts once."""
         start = time.perf_counter()
         text = "\n".join(filter(None, map(self._text, documents)))
-        stages = Stages(self._counter, self._costs)
+        stages = StageTimer(self._counter, self._costs)
         stages.note("extract", time.perf_counter() - start, [document.content for document in documents], [text])
         return Head(text, FORMAT, self._counter, stages.found)
 

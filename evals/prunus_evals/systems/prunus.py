@@ -1,6 +1,6 @@
 """Prunus itself, through ``prunus.prune``: ``prunus:SCORER:FORMAT@option=value``.
 
-SCORER is ``learned``, ``hybrid``, ``bm25``, ``static`` (the scorer ``embedding`` with static vectors) or the spec of
+SCORER is ``trees``, ``hybrid``, ``bm25``, ``static`` (the scorer ``embedding`` with static vectors) or the spec of
 any scorer, as ``generative:FOLDER``; ``SCORER+EMBEDDER`` takes another embedder, as ``embedding+minilm``;
 ``FIRST>SECOND`` has two stages, as ``bm25>crossencoder`` and ``hybrid>generative:FOLDER``. FORMAT is ``html``,
 ``markdown`` or ``text``.
@@ -20,8 +20,8 @@ any scorer, as ``generative:FOLDER``; ``SCORER+EMBEDDER`` takes another embedder
 ``costs``       ``yes``: note tokens and seconds by stage
 =============== ==================================================================================================
 
-``prunus:learned:markdown`` prunes, then converts, within a budget of Markdown;
-``prunus:learned:markdown@from=markdown`` converts, then refines by the same scorer. ``prunus:sentences``,
+``prunus:trees:markdown`` prunes, then converts, within a budget of Markdown;
+``prunus:trees:markdown@from=markdown`` converts, then refines by the same scorer. ``prunus:sentences``,
 ``prunus:tags@llm=SPEC``, ``prunus:extract`` and ``prunus:ask`` are the extractors and the answers of Prunus: see
 :mod:`._prunus_answers`.
 """
@@ -37,17 +37,17 @@ import prunus
 from prunus.core.registry import engine_names, names_a_file, split_spec
 from prunus_evals import readers
 from prunus_evals.errors import UnknownName
-from prunus_evals.records import Asker, Document, Format, Reply, System
+from prunus_evals.records import Asker, Document, OutputFormat, Reply, System
 from prunus_evals.systems import _embed, _prunus_answers
 from prunus_evals.systems._documents import page_of, read
-from prunus_evals.systems._stages import COSTS, Stages
+from prunus_evals.systems._stages import COSTS, StageTimer
 from prunus_evals.systems._variants import Variant
 from prunus_evals.systems._variants import read as read_variant
 from prunus_evals.tokens import NAME, Counter, llama2
 
 # name of the variant → spec of the scorer; "static" is the embedding scorer with static vectors
-SCORERS = {"learned": "learned", "hybrid": "hybrid", "bm25": "bm25", "static": "embedding"}
-FORMATS: tuple[Format, ...] = ("html", "markdown", "text")
+SCORERS = {"trees": "trees", "hybrid": "hybrid", "bm25": "bm25", "static": "embedding"}
+FORMATS: tuple[OutputFormat, ...] = ("html", "markdown", "text")
 VARIANTS = (*(f"{scorer}:{format}" for scorer in SCORERS for format in FORMATS), "sentences", "extract", "ask")
 _YES = ("yes", "no")
 FLAGS = ("breadcrumbs", "links", "images", "emphasis", "full")
@@ -65,7 +65,7 @@ OPTIONS: dict[str, Any] = {
     **COSTS,
 }
 MEDIA = {"markdown": "text/markdown", "text": "text/plain"}
-STAGES = {"first": "first stage", "fine": "second stage", "window": "first stage, for the window"}
+STAGES = {"first": "first stage", "second": "second stage", "window": "first stage, for the window"}
 """Names of the stages of a trace in tables."""
 
 
@@ -80,7 +80,7 @@ class Prunus:
     def __init__(
         self,
         scorer: str,
-        format: Format,
+        format: OutputFormat,
         options: dict[str, Any] | None = None,
         counter: Counter | None = None,
         name: str = "",
@@ -93,7 +93,11 @@ class Prunus:
         known |= {key: chosen[key] == "yes" for key in FLAGS if key in chosen}
         known = {"stages": 2 if fine else 0, "units": chosen.get("units", "blocks")} | known
         self._options = prunus.Options(
-            scorer=SCORERS.get(first, first), fine=SCORERS.get(fine, fine), embedder="static", tokenizer=NAME, **known
+            scorer=SCORERS.get(first, first),
+            second_scorer=SCORERS.get(fine, fine),
+            embedder="static",
+            tokenizer=NAME,
+            **known,
         )
         embedder = chosen.get("embedder", embedder)
         hold = chosen.get("costs") != "yes"
@@ -105,7 +109,7 @@ class Prunus:
         if "prompt" in chosen:
             settings = replace(settings, path_options={**settings.path_options, "prompt": chosen["prompt"]})
         self._settings = settings
-        self._format: Format = format
+        self._format: OutputFormat = format
         self._chosen = chosen
         self._counter = counter
         self._models = [_model(spec, settings) for spec in (first, fine) if split_spec(spec)[0] == "generative"]
@@ -119,7 +123,7 @@ class Prunus:
     def prepare(self, documents: Sequence[Document]) -> Asker:
         """Clean the pages once, and convert them first where the variant says so."""
         counter = self._counter or llama2()
-        stages = Stages(counter, self._chosen.get("costs") == "yes")
+        stages = StageTimer(counter, self._chosen.get("costs") == "yes")
         start = time.perf_counter()
         pages = read(self._converted(documents))
         seconds = time.perf_counter() - start
@@ -152,8 +156,8 @@ def _model(scorer: str, settings: prunus.Settings) -> str:
 class _Nothing:
     """Answers from documents that are all empty."""
 
-    def __init__(self, format: Format) -> None:
-        self._format: Format = format
+    def __init__(self, format: OutputFormat) -> None:
+        self._format: OutputFormat = format
 
     def ask(self, question: str, budget: int) -> Reply:
         return Reply("", self._format)
@@ -163,19 +167,21 @@ class _Asker:
     def __init__(
         self,
         pages: prunus.Documents,
-        format: Format,
+        format: OutputFormat,
         choices: tuple[prunus.Options, prunus.Settings],
         then: str,
-        stages: Stages,
+        stages: StageTimer,
     ) -> None:
         self._pages = pages
-        self._format: Format = format
+        self._format: OutputFormat = format
         self._choices = choices
         self._then = then
         self._stages = stages
 
     def ask(self, question: str, budget: int) -> Reply:
-        format: Format = "markdown" if self._then == "markdown" else "text" if self._then == "text" else self._format
+        format: OutputFormat = (
+            "markdown" if self._then == "markdown" else "text" if self._then == "text" else self._format
+        )
         options, settings = self._choices
         try:
             context = prunus.prune(self._pages, question, budget, self._format, options, settings)
@@ -189,7 +195,7 @@ class _Asker:
         return Reply(text, format, stages=tuple(noted(self._stages, context).found), facts=facts_of(context))
 
 
-def noted(stages: Stages, context: prunus.Context) -> Stages:
+def noted(stages: StageTimer, context: prunus.Context) -> StageTimer:
     """Return the stages of a pruning after those of its preparation.
 
     A generative stage reads the tokens that its model read; ``skipped`` is the share of the token tree that it did not
@@ -201,7 +207,7 @@ def noted(stages: Stages, context: prunus.Context) -> Stages:
     stages.note("cut into blocks", seconds.pop("blocks", 0.0), before, before)
     for record in context.trace:
         after = int(record.detail.get("tokens", context.tokens))
-        generative = record.stage == "fine" and tree is not None
+        generative = record.stage == "second" and tree is not None
         read_tokens = tree.branches.tokens if generative else before
         skipped = tree.tree.skipped if generative else None
         stages.note(STAGES.get(record.stage, record.stage), record.seconds, read_tokens, after, skipped)
@@ -222,7 +228,7 @@ def facts_of(context: prunus.Context) -> dict[str, Any]:
     return facts
 
 
-def _split(variant: str) -> tuple[str, Format, dict[str, Any]]:
+def _split(variant: str) -> tuple[str, OutputFormat, dict[str, Any]]:
     """Return scorer, format and options of a variant.
 
     :raises UnknownName: an option, or the format, is not known.

@@ -35,7 +35,7 @@ from prunus_evals.errors import UnknownName
 from prunus_evals.index_tasks import IndexQuestion
 from prunus_evals.records import Asker, Document, Reply, System
 from prunus_evals.systems import _embed
-from prunus_evals.systems._stages import COSTS, Stages
+from prunus_evals.systems._stages import COSTS, StageTimer
 from prunus_evals.systems._trees import Grown, Recipe, grown
 from prunus_evals.systems._variants import Kinds, Variant
 from prunus_evals.systems._variants import read as read_variant
@@ -80,7 +80,7 @@ class Tree:
 
     def prepare(self, documents: Sequence[Document]) -> Asker:
         """Build the tree, or open it."""
-        stages = Stages(self._counter, self._costs)
+        stages = StageTimer(self._counter, self._costs)
         places = all(document.media_type != "text/html" for document in documents)
         tree = grown(documents, self._recipe, self._counter, None if self._costs else self._folder, self._costs)
         return _Asker(tree, self._recipe, self._options, stages, places)
@@ -92,7 +92,7 @@ class _Asker:
     """
 
     def __init__(
-        self, tree: Grown | None, recipe: Recipe, options: Mapping[str, Any], stages: Stages, places: bool
+        self, tree: Grown | None, recipe: Recipe, options: Mapping[str, Any], stages: StageTimer, places: bool
     ) -> None:
         self._tree, self._recipe, self._options = tree, recipe, options
         self._stages, self._places = stages, places

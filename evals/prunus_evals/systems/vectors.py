@@ -22,7 +22,7 @@ from prunus_evals.records import Asker, Document, Reply, System
 from prunus_evals.systems import _embed
 from prunus_evals.systems._chunks import token_chunks, word_chunks
 from prunus_evals.systems._documents import plain
-from prunus_evals.systems._stages import COSTS, Stages
+from prunus_evals.systems._stages import COSTS, StageTimer
 from prunus_evals.systems._variants import Kinds, Variant, read
 from prunus_evals.tokens import Counter
 
@@ -75,7 +75,7 @@ class VectorRAG:
     def prepare(self, documents: Sequence[Document]) -> Asker:
         """Cut, embed and index the documents once."""
         options = self._options
-        stages = Stages(self._counter, self._costs)
+        stages = StageTimer(self._counter, self._costs)
         start = time.perf_counter()
         chunks = [(place, chunk) for place, one in enumerate(documents) for chunk in self._cut(plain(one))]
         texts = [chunk for _, chunk in chunks]
@@ -102,7 +102,7 @@ class _Asker:
         chunks: tuple[Sequence[str], Sequence[int]],
         index: VectorIndex,
         embedder: _embed.CachedEmbedder,
-        stages: Stages,
+        stages: StageTimer,
         top: int,
         beside: int,
     ) -> None:

@@ -13,9 +13,9 @@ from importlib.util import find_spec
 
 import prunus
 from prunus.core.installation import pip_install_folder
-from prunus_evals.records import Asker, Document, Format, System
+from prunus_evals.records import Asker, Document, OutputFormat, System
 from prunus_evals.systems._documents import html_of, markdown_of, page_of, soup_of
-from prunus_evals.systems._stages import COSTS, Stages
+from prunus_evals.systems._stages import COSTS, StageTimer
 from prunus_evals.systems._variants import Kinds, Variant, read
 from prunus_evals.systems._whole import Head
 from prunus_evals.tokens import Counter
@@ -31,7 +31,7 @@ def _lean(document: Document) -> str:
     return prunus.clean(page_of(document), style=prunus.LEAN) if document.content.strip() else ""
 
 
-CONVERTERS: Mapping[str, tuple[Format, Callable[[Document], str]]] = {
+CONVERTERS: Mapping[str, tuple[OutputFormat, Callable[[Document], str]]] = {
     "html": ("html", html_of),
     "soup": ("text", soup_of),
     "markdown": ("markdown", lambda document: _BLANK.sub("\n\n", markdown_of(document)).strip()),
@@ -56,7 +56,7 @@ class Whole:
         """Convert the documents once."""
         start = time.perf_counter()
         text = "\n".join(map(self._convert, documents))
-        stages = Stages(self._counter, self._costs)
+        stages = StageTimer(self._counter, self._costs)
         stages.note("convert", time.perf_counter() - start, [document.content for document in documents], [text])
         return Head(text, self._format, self._counter, stages.found)
 

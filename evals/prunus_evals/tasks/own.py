@@ -33,7 +33,7 @@ from prunus.pages.clean.parse import decode, is_binary, source_text
 from prunus.pages.sources import is_address, is_folder, pages_of, read_file
 from prunus_evals.data import Lines, Row
 from prunus_evals.errors import DataMissing
-from prunus_evals.records import About, Document, Format, Question
+from prunus_evals.records import About, Document, OutputFormat, Question
 from prunus_evals.split import digest
 from prunus_evals.tasks import Page
 
@@ -45,7 +45,7 @@ CONTENTS = ("file", "html", "text")
 PAGE_FIELDS = (*CONTENTS, "url", "title", "snippet")
 MEDIA = dict.fromkeys((".html", ".htm", ".xhtml"), "text/html")
 MEDIA |= dict.fromkeys((".txt", ".text"), "text/plain") | dict.fromkeys((".md", ".markdown"), "text/markdown")
-FORMATS: dict[str, Format] = {"text/html": "html", "text/plain": "text", "text/markdown": "markdown"}
+FORMATS: dict[str, OutputFormat] = {"text/html": "html", "text/plain": "text", "text/markdown": "markdown"}
 INSIDE = "answer in pages"
 """The label that tells whether the answers stand in the pages: ``yes``, ``no`` or ``in the question``."""
 

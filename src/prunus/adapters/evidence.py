@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ..api.awaited import aread
-from ..api.found import found_pages
+from ..api.async_api import aread
 from ..api.index import Index
 from ..api.pages import Pruner, check_format, read_each
+from ..api.web_pages import found_pages
 from ..core.errors import BadInput, NothingFound, PrunusError
 from ..core.options import Options
 from ..core.settings import Settings, load_settings
 from ..core.sync import in_a_thread
-from ..core.types import Context, Format, Metadata, Page
+from ..core.types import Context, Metadata, OutputFormat, Page
 from ..evidence.documents import Documents
 from ..pages.metadata import known_metadata
 from ..pages.sources import is_address, listed
@@ -58,7 +58,7 @@ class Evidence:
     index: Index | str | Path | None = None
     search: str = ""
     budget: int | None = None
-    format: Format = "markdown"
+    format: OutputFormat = "markdown"
     options: Options | None = None
     settings: Settings | None = None
     _pruner: Pruner | None = field(default=None, init=False, repr=False)
@@ -143,7 +143,7 @@ def _texts(context: Context) -> list[Text]:
 
 def whole_pages(
     pages: Given | Iterable[Given],
-    format: Format = "markdown",
+    format: OutputFormat = "markdown",
     *,
     main: bool = False,
     strict: bool = True,

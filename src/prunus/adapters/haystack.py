@@ -9,7 +9,7 @@ from typing import Any
 from ..core.errors import MissingExtra
 from ..core.installation import pip_install
 from ..core.sync import run
-from ..core.types import Format, Page
+from ..core.types import OutputFormat, Page
 from .evidence import Evidence, Text, whole_pages
 
 try:
@@ -38,7 +38,7 @@ class PrunusRetriever:
         search: str = "",
         top_k: int = 4,
         budget: int | None = None,
-        format: Format = "markdown",
+        format: OutputFormat = "markdown",
     ) -> None:
         self.pages, self.index, self.search = pages, index, search  # Haystack saves a component by these attributes
         self.top_k, self.budget, self.format = top_k, budget, format
@@ -71,7 +71,7 @@ class PrunusConverter:
     :param strict: raise at a page that cannot be read; else leave it out.
     """
 
-    def __init__(self, format: Format = "markdown", main: bool = False, strict: bool = True) -> None:
+    def __init__(self, format: OutputFormat = "markdown", main: bool = False, strict: bool = True) -> None:
         self.format, self.main, self.strict = format, main, strict  # Haystack saves a component by these
 
     @component.output_types(documents=list[Document])

@@ -9,7 +9,7 @@ from ..core.errors import MissingExtra
 from ..core.installation import pip_install
 from ..core.settings import Settings
 from ..core.sync import run
-from ..core.types import Format
+from ..core.types import OutputFormat
 from .evidence import Evidence, Given, Text, whole_pages
 
 try:
@@ -39,7 +39,7 @@ class PrunusRetriever(BaseRetriever):
     search: str = ""
     k: int = 4
     budget: int | None = None
-    format: Format = "markdown"
+    format: OutputFormat = "markdown"
     options: Any = None
     settings: Any = None
     _evidence: Evidence = PrivateAttr()
@@ -73,7 +73,7 @@ class PrunusLoader(BaseLoader):
     def __init__(
         self,
         pages: Given | Iterable[Given],
-        format: Format = "markdown",
+        format: OutputFormat = "markdown",
         *,
         main: bool = False,
         strict: bool = True,

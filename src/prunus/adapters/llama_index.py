@@ -12,7 +12,7 @@ from ..core.installation import pip_install
 from ..core.options import Options
 from ..core.settings import Settings
 from ..core.sync import run
-from ..core.types import Format
+from ..core.types import OutputFormat
 from ..evidence.documents import Documents
 from .evidence import Evidence, Given, Text, whole_pages
 
@@ -49,7 +49,7 @@ class PrunusRetriever(BaseRetriever):
         search: str = "",
         top_k: int = 4,
         budget: int | None = None,
-        format: Format = "markdown",
+        format: OutputFormat = "markdown",
         options: Options | None = None,
         settings: Settings | None = None,
         **base: Any,
@@ -80,7 +80,7 @@ class PrunusReader(BaseReader):
 
     def __init__(
         self,
-        format: Format = "markdown",
+        format: OutputFormat = "markdown",
         *,
         main: bool = False,
         strict: bool = True,

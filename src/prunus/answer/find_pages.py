@@ -26,7 +26,7 @@ from ..pages.tree import Tree
 from ..web.search._merge import fuse
 from .pictures import Pages
 from .rank_pages import Candidate, RankedPage, Scores, by_embedder, by_hybrid, by_reranker, rank
-from .trace import Stages
+from .trace import StageTimer
 
 _PLAN_SHARE: Final = 0.15
 _SEARCH_SHARE: Final = 0.25
@@ -97,7 +97,7 @@ class Search:
     conversation: Sequence[Message]
     web: WebEngines
     options: WebOptions
-    stages: Stages
+    stages: StageTimer
 
     @property
     def meter(self) -> Meter:

@@ -13,7 +13,7 @@ from ..evidence.engines import Engines
 from ..models.meter import Meter
 from .find_pages import FoundPages, Search, WebEngines, find_pages, plan_search
 from .run import Asked, Run, start
-from .trace import Stages
+from .trace import StageTimer
 from .write import answer_again, answer_in_groups, answer_unread
 
 
@@ -27,7 +27,7 @@ async def answer_from_web(
     :raises OutsideFailed: no provider answered, or no page could be read.
     """
     found = FoundPages()
-    stages = Stages(engines.meter or Meter(asked.options.limits), asked.options.trace)
+    stages = StageTimer(engines.meter or Meter(asked.options.limits), asked.options.trace)
     run = start(asked, engines, found.failures, stages)
     run.names.update(web.names)
     run.pages = web.pages

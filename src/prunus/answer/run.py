@@ -17,7 +17,7 @@ from .baselines import MODES
 from .chat import Conversation
 from .check import Reference
 from .pictures import Pages
-from .trace import Stages
+from .trace import StageTimer
 
 OVERHEAD: Final = 900
 """About how many tokens the instructions, the question and the heads of the sources take."""
@@ -75,7 +75,7 @@ class Run:
 
     asked: Asked
     engines: Engines
-    stages: Stages
+    stages: StageTimer
     failures: Failures
     names: dict[str, str]
     references: list[Reference] = field(default_factory=list)
@@ -102,7 +102,7 @@ class Run:
         return None if left == math.inf else left * share
 
 
-def start(asked: Asked, engines: Engines, failures: Failures | None = None, stages: Stages | None = None) -> Run:
+def start(asked: Asked, engines: Engines, failures: Failures | None = None, stages: StageTimer | None = None) -> Run:
     """Begin an answer.
 
     :raises BadInput: the mode is unknown or needs a model that is missing, or the question is empty.
@@ -115,7 +115,7 @@ def start(asked: Asked, engines: Engines, failures: Failures | None = None, stag
         raise BadInput("the question is empty", subject="query")
     if asked.budget is not None and asked.budget < 1:
         raise BadBudget(f"a budget of {asked.budget} tokens holds nothing; give at least 1", subject=str(asked.budget))
-    stages = stages or Stages(engines.meter or Meter(asked.options.limits), asked.options.trace)
+    stages = stages or StageTimer(engines.meter or Meter(asked.options.limits), asked.options.trace)
     run = Run(asked, engines, stages, Failures() if failures is None else failures, dict(engines.names))
     if asked.options.mode != "default" and run.writer is None:
         raise BadInput(f"mode {asked.options.mode} gives pages to a model; name one with --llm", subject="mode")

@@ -25,7 +25,7 @@ _LONG: Final = frozenset({"tagged"})
 """Details that hold the text of pages; a span does not take them."""
 
 
-class Stages:
+class StageTimer:
     """Measures the time and cost of the stages of one answer.
 
     :param meter: counts tokens and money; a stage's cost is the difference over the stage.

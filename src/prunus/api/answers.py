@@ -21,11 +21,12 @@ from ..evidence.documents import Documents
 from ..pages.clean.parse import without_surrogates
 from ..pages.sources import Source
 from .arguments import check_choices, question_of
-from .awaited import aread
+from .async_api import aread
 
 if TYPE_CHECKING:
     from ..index.terms import Retrieval
-    from ..record.recorder import Tape
+    from ..record.player import Player
+    from ..record.recorder import Recorder
     from .index import Index
 
 Pages: TypeAlias = "Source | Iterable[Source] | Documents | None"
@@ -46,7 +47,7 @@ class Choices(TypedDict, total=False):
 class Taped(Protocol):
     """A run that is recorded or replayed; see :mod:`prunus.api.runs`."""
 
-    tape: Tape
+    recorder: Recorder | Player
     """Intercepts every call from the engines to the outside: records it, or answers it from the record."""
 
     def start(self, question: str, options: Options, budget: int | None, documents: Documents | None) -> None:
@@ -103,7 +104,7 @@ async def stream(
     check_choices(choices.get("budget"), choices.get("options"), choices.get("settings"))
     settings, options = choices.get("settings") or load_settings(), choices.get("options") or Options()
     options = replace(options, search=choices["search"]) if choices.get("search") else options
-    maker = Maker(settings, options, taped.tape if taped is not None else None, shared)
+    maker = Maker(settings, options, taped.recorder if taped is not None else None, shared)
     engines = await in_a_thread(lambda: engines_of(maker))  # the first call reads weights from disk
     index = choices.get("index", ())
     indexes = list(index) if isinstance(index, Sequence) and not isinstance(index, str) else [index]

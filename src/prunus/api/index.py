@@ -21,7 +21,7 @@ from ..core.options import Options
 from ..core.registry import make_engine
 from ..core.settings import Settings, load_settings
 from ..core.sync import run
-from ..core.types import Answer, Context, Format
+from ..core.types import Answer, Context, OutputFormat
 from ..engines import Maker, assemble, formats
 from ..evidence.documents import Documents
 from ..evidence.prune import prune as prune_documents
@@ -416,7 +416,7 @@ class Index:
         self,
         question: str,
         budget: int | None = None,
-        format: Format = "html",
+        format: OutputFormat = "html",
         retrieval: Retrieval | None = None,
         options: Options | None = None,
     ) -> Context:

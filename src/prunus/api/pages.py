@@ -11,7 +11,7 @@ from ..core.options import Options
 from ..core.settings import Settings, load_settings
 from ..core.sync import run
 from ..core.text.near import did_you_mean
-from ..core.types import Context, Format, Metadata, Page, Passage
+from ..core.types import Context, Metadata, OutputFormat, Page, Passage
 from ..engines import Maker, assemble, formats
 from ..evidence.documents import Documents, read_pages
 from ..evidence.prune import prune as prune_documents
@@ -30,7 +30,7 @@ _FORMATS = ("html", "markdown", "text")
 _PRUNE = "prune(pages, question)"
 
 
-def clean(page: Source, format: Format = "html", style: Style = CLEAN, *, main: bool = False) -> str:
+def clean(page: Source, format: OutputFormat = "html", style: Style = CLEAN, *, main: bool = False) -> str:
     """Clean a page losslessly: keep what a reader sees, drop everything else (HtmlRAG §3.2).
 
     :param page: HTML as str or bytes, a path, an address, or a Page.
@@ -209,7 +209,9 @@ class Pruner:
         self.options, self.settings = options or Options(), settings or load_settings()
         self._engines = assemble(self.settings, self.options, answers=False)
 
-    def prune(self, documents: Documents, question: str, budget: int | None = None, format: Format = "html") -> Context:
+    def prune(
+        self, documents: Documents, question: str, budget: int | None = None, format: OutputFormat = "html"
+    ) -> Context:
         """Keep the evidence for a question; see :func:`prune`."""
         check_format(format)
         question = question_of(question, documents, _PRUNE)
@@ -222,7 +224,7 @@ def prune(
     pages: Source | Iterable[Source] | Documents,
     question: str,
     budget: int | None = None,
-    format: Format = "html",
+    format: OutputFormat = "html",
     options: Options | None = None,
     settings: Settings | None = None,
 ) -> Context:
@@ -243,7 +245,7 @@ def pruner_for(
     pages: Source | Iterable[Source] | Documents,
     question: str,
     budget: int | None,
-    format: Format,
+    format: OutputFormat,
     options: Options | None,
     settings: Settings | None,
 ) -> Pruner:

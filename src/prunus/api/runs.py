@@ -23,9 +23,9 @@ from ..engines import NO_RERANKER, TAPED, formats, installed_reranker, name_of
 from ..evidence.documents import Documents, read_pages
 from ..record.file import RunFile, pack
 from ..record.player import Player, reading
-from ..record.recorder import Recorder, Tape, bare, error_to
+from ..record.recorder import Recorder, bare, error_to
 
-ENGINES: Final = (*(kind for kind in KINDS if kind in Options.__dataclass_fields__), "fine", "path_scorer")
+ENGINES: Final = (*(kind for kind in KINDS if kind in Options.__dataclass_fields__), "second_scorer", "path_scorer")
 """The options and settings that name the engines of an answer."""
 
 RECORDED: Final = frozenset({*ENGINES, "search_way", "search_prices", "prices", "path_options", "budget"})
@@ -63,7 +63,7 @@ class Recording:
             raise BadInput(f"{path}: no file can be written there; name a file in a folder", subject=path)
         self._secrets = secrets_of(settings)
         self._recorder = Recorder()
-        self.tape: Tape = self._recorder
+        self.recorder: Recorder | Player = self._recorder
 
     def given(self, page: Page) -> None:
         """Record a page that the user gave with the question."""
@@ -176,7 +176,7 @@ class Replay:
         forgotten = {kind for name in changes for kind in _FORGETS.get(name, ())}
         left = [entry for entry in run.entries if str(entry.get("kind")) not in forgotten]
         self._player = Player(RunFile(head, left, run.blobs), self._live())
-        self.tape: Tape = self._player
+        self.recorder: Recorder | Player = self._player
         self.differs = ""
 
     def _live(self) -> frozenset[str]:
@@ -191,7 +191,7 @@ class Replay:
 
     def _is_named(self, kind: str) -> bool:
         """Tell whether the user named the engine of a kind."""
-        if kind == "path_scorer" and not all(map(self._is_users, ("scorer", "fine"))):
+        if kind == "path_scorer" and not all(map(self._is_users, ("scorer", "second_scorer"))):
             return False  # generative:MODEL names a path scorer, too
         return self._is_users(kind)
 
@@ -264,7 +264,7 @@ def _by_name(options: Options) -> Options:
     names: dict[str, Any] = {
         field.name: name_of(getattr(options, field.name))
         for field in fields(Options)
-        if field.name in KINDS or field.name == "fine"
+        if field.name in KINDS or field.name == "second_scorer"
     }
     return replace(options, **names)
 
@@ -281,7 +281,7 @@ def _refuse_engines(recorded: Mapping[str, Any], changes: Mapping[str, str], use
     for name, spec in recorded.items():
         if name in changes or name in TAPED or not spec or spec == getattr(user, name):
             continue
-        if not isinstance(spec, str) or not _is_harmless("scorer" if name == "fine" else name, spec):
+        if not isinstance(spec, str) or not _is_harmless("scorer" if name == "second_scorer" else name, spec):
             raise BadInput(
                 f"the recorded run names an engine that is not part of it ({name} = {str(spec)[:80]!r}); name one that "
                 f"you trust with --change {name}=SPEC",

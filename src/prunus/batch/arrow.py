@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from ..core.errors import BadInput
 from ..core.options import Options
 from ..core.settings import Settings, load_settings
-from ..core.types import Format
+from ..core.types import OutputFormat
 from .read import COLUMNS, CONTENT, parquet_packages, row_of, rows_of
 from .work import Task, Work
 
@@ -90,13 +90,13 @@ class Mapper:
         return work.record(row_of(number, values, f"row {number}", work.settings))
 
 
-def clean_arrow(table: pa.Table, format: Format = "html", *, main: bool = False) -> pa.Table:
+def clean_arrow(table: pa.Table, format: OutputFormat = "html", *, main: bool = False) -> pa.Table:
     """Clean a table of pages; see :class:`Mapper`, whose engines serve many tables."""
     return Mapper(Task("clean", format=format, main=main))(table)
 
 
 def prune_arrow(
-    table: pa.Table, question: str = "", budget: int = 0, format: Format = "html", options: Options | None = None
+    table: pa.Table, question: str = "", budget: int = 0, format: OutputFormat = "html", options: Options | None = None
 ) -> pa.Table:
     """Keep the evidence of each page for a question; see :class:`Mapper`.
 

@@ -16,7 +16,7 @@ from ..api.plain import answer_record, context_record
 from ..core.errors import BadInput, NothingFound, PrunusError
 from ..core.options import Options
 from ..core.text.near import did_you_mean
-from ..core.types import Format, Page
+from ..core.types import OutputFormat, Page
 from ..pages.sources import Source
 from ..pages.write.style import Style
 from .ledger import Fate, digest_of, fate_of, key_of
@@ -45,7 +45,7 @@ class Job:
     pages: tuple[Source, ...]
     question: str
     budget: int
-    format: Format
+    format: OutputFormat
     options: Mapping[str, Any]
 
 
@@ -149,9 +149,9 @@ def job_of(found: Mapping[str, Any]) -> Job:
     if not isinstance(budget, int) or isinstance(budget, bool) or ("budget" in found and budget < 1):
         raise BadInput(f"budget is {budget!r}; it is a whole number of tokens above 0")
     form = found.get("format", "html")
-    if form not in get_args(Format):
-        hint = did_you_mean(str(form), get_args(Format))
-        raise BadInput(f"format is {form!r}; it can be: {', '.join(get_args(Format))}{hint}")
+    if form not in get_args(OutputFormat):
+        hint = did_you_mean(str(form), get_args(OutputFormat))
+        raise BadInput(f"format is {form!r}; it can be: {', '.join(get_args(OutputFormat))}{hint}")
     options = {name: _option(name, found[name]) for name in found if name in _OPTIONS}
     return Job(found["id"], command, pages, question, budget, form, options)
 

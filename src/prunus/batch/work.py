@@ -18,7 +18,7 @@ from ..core.options import Options
 from ..core.settings import Settings, load_settings
 from ..core.sync import run
 from ..core.text.near import did_you_mean
-from ..core.types import Citation, Format, Page
+from ..core.types import Citation, OutputFormat, Page
 from ..engines import SharedEngines, formats
 from ..pages.read import snapshot_of
 from ..pages.sources import Source, as_page
@@ -59,7 +59,7 @@ class Task:
     do: Do = "clean"
     question: str = ""
     budget: int = 0
-    format: Format = "html"
+    format: OutputFormat = "html"
     main: bool = False
     options: Options = field(default_factory=Options)
     cutting: Cutting | None = None
@@ -87,7 +87,7 @@ class Task:
         options.pop("trace")
         if odd := [name for name, value in options.items() if not isinstance(value, str | int | float | bool | dict)]:
             raise BadInput(f"{odd[0]}: a batch names its engines, as 'bm25' or 'file.py:Class'", subject=odd[0])
-        kinds = ("scorer", "fine", "embedder", "reranker", "llm", "tokenizer", "extractor", "generator")
+        kinds = ("scorer", "second_scorer", "embedder", "reranker", "llm", "tokenizer", "extractor", "generator")
         engines = {kind: options[kind] or getattr(settings, kind) for kind in kinds} if self.do != "clean" else {}
         budget = self.budget or settings.budget
         return {"do": self.do, "question": self.question, "format": self.format, "main": self.main} | (

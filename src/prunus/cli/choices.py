@@ -115,10 +115,13 @@ def stages(function: F) -> F:
         "stages",
         default=None,
         callback=_number_of_stages,
-        help="Score in two stages or in one; by default two where --fine is set and the pages are large.",
+        help="Score in two stages or in one; by default two where --second-scorer is set and the pages are large.",
     )(function)
     return click.option(
-        "--fine", default="", metavar="SPEC", help="Scorer of the second stage, for the blocks that the first keeps."
+        "--second-scorer",
+        default="",
+        metavar="SPEC",
+        help="Scorer of the second stage, for the blocks that the first keeps.",
     )(function)
 
 

@@ -58,10 +58,10 @@ class Options:
     An engine is named by its spec, as ``bm25``, ``onnx:FOLDER`` or ``path/to/file.py:Class``, or given as an object
     with the methods of its port.
 
-    :param scorer: engine that scores blocks: ``hybrid``, ``learned``, ``bm25``, ``embedding``.
-    :param fine: engine that scores the blocks that the first of two stages kept: ``generative:MODEL``,
+    :param scorer: engine that scores blocks: ``hybrid``, ``trees``, ``bm25``, ``embedding``.
+    :param second_scorer: engine that scores the blocks that the first of two stages kept: ``generative:MODEL``,
         ``crossencoder``, …
-    :param stages: 2 for two stages, 1 for one; 0 for two where a fine scorer is named and the pages are over the
+    :param stages: 2 for two stages, 1 for one; 0 for two where a second scorer is named and the pages are over the
         intermediate budget.
     :param coarse_budget: token budget of the first of two stages.
     :param coarse_words: words of a block at most in the first of two stages; ``max_words`` is for the second.
@@ -88,7 +88,7 @@ class Options:
     """
 
     scorer: str | Any = ""
-    fine: str | Any = ""
+    second_scorer: str | Any = ""
     stages: int = 0
     coarse_budget: int = 0
     coarse_words: int = 0

@@ -29,11 +29,11 @@ class Settings:
     Lists are written ``["a", "b"]`` in ``prunus.toml`` and ``a,b`` in the environment; tables only in the file.
 
     :param scorer: engine that scores blocks.
-    :param fine: engine that scores the blocks that the first of two stages kept, as ``generative:MODEL``; '' for one
-        stage.
+    :param second_scorer: engine that scores the blocks that the first of two stages kept, as ``generative:MODEL``; ''
+        for one stage.
     :param path_scorer: the language model of the scorer ``generative``, where its spec names none.
     :param embedder: engine that embeds texts.
-    :param reranker: engine that scores pairs of question and text; '' for ``reader`` where its weights are installed,
+    :param reranker: engine that scores pairs of question and text; '' for ``prunus`` where its weights are installed,
         ``none`` for none.
     :param llm: the language model, as ``openai:gpt-4o-mini`` or ``http://localhost:8000/v1#model``; '' for none.
     :param tokenizer: engine that counts tokens.
@@ -102,8 +102,8 @@ class Settings:
     :param chromium: path of the browser's program; '' looks for an installed one.
     """
 
-    scorer: str = "learned"
-    fine: str = ""
+    scorer: str = "trees"
+    second_scorer: str = ""
     path_scorer: str = ""
     embedder: str = "static"
     reranker: str = ""

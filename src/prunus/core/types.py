@@ -14,7 +14,7 @@ from .options import Limits as Limits
 from .options import Options as Options
 from .options import WebOptions as WebOptions
 
-Format = Literal["html", "markdown", "text"]
+OutputFormat = Literal["html", "markdown", "text"]
 """Output format of a document."""
 
 
@@ -128,7 +128,7 @@ class Context:
     """
 
     output: str
-    format: Format
+    format: OutputFormat
     tokens: int
     budget: int
     question: str
@@ -138,21 +138,21 @@ class Context:
     seconds: Mapping[str, float]
     max_words: int
     _kept: Sequence[int] = field(repr=False, compare=False)
-    _render: Callable[[Format], str] = field(repr=False, compare=False)
+    _render: Callable[[OutputFormat], str] = field(repr=False, compare=False)
     _count: Callable[[str], int] = field(repr=False, compare=False)
     _mark: Callable[[int, bool, bool], str] = field(repr=False, compare=False)
     _before: Callable[[], int] = field(repr=False, compare=False)
-    _of: Callable[[int, Format], str] = field(repr=False, compare=False)
+    _of: Callable[[int, OutputFormat], str] = field(repr=False, compare=False)
     _metadata: Callable[[int], Metadata] = field(repr=False, compare=False)
     warnings: Sequence[str] = ()
     trace: Sequence[Trace] = field(default=(), compare=False)
     tree: Any = field(default=None, repr=False, compare=False)
 
-    def render(self, format: Format) -> str:
+    def render(self, format: OutputFormat) -> str:
         """Return the same evidence in another format; its token count may differ, see ``tokens_of``."""
         return self.output if format == self.format else self._render(format)
 
-    def tokens_of(self, format: Format) -> int:
+    def tokens_of(self, format: OutputFormat) -> int:
         """Return the tokens of the evidence in ``format``."""
         return self.tokens if format == self.format else self._count(self._render(format))
 
@@ -163,7 +163,7 @@ class Context:
         """
         return self._before()
 
-    def of(self, document: int, format: Format | None = None) -> str:
+    def of(self, document: int, format: OutputFormat | None = None) -> str:
         """Return the evidence of one document alone, without a header line; '' where nothing of it was kept.
 
         :param document: number of the document, from 0.

@@ -11,7 +11,7 @@ from ..core.types import Page
 from ..pages.read import ToHtml, read_page
 from ..pages.tree import Tree
 from .blocks import Blocks, Units, cut
-from .recut import Expanded, expand
+from .refine import Expanded, expand
 
 T = TypeVar("T")
 K = TypeVar("K")

@@ -26,7 +26,7 @@ class Engines:
     """The engines of one call, and their names.
 
     :param scorer: the scorer of the only stage, or of the first of two stages.
-    :param fine: the scorer of the second stage; None where there is only one stage.
+    :param second_scorer: the scorer of the second stage; None where there is only one stage.
     :param first: when the first of two stages runs: ``always``; ``large``: if the pages exceed the intermediate
         budget; ``never``: only if a prompt exceeds the model's window.
     :param llm: the language model, if one is configured; its meter counts every call.
@@ -39,7 +39,7 @@ class Engines:
     extractor: Extractor
     generator: Generator
     names: Mapping[str, str] = field(default_factory=dict)
-    fine: Scorer | None = None
+    second_scorer: Scorer | None = None
     first: str = "large"
     llm: LLM | None = None
     embedder: Embedder | None = None

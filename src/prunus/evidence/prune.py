@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import BadBudget, BadInput
 from ..core.options import Options
-from ..core.types import BlockRecord, Context, DocumentInfo, Format, Metadata, Span
+from ..core.types import BlockRecord, Context, DocumentInfo, Metadata, OutputFormat, Span
 from ..pages.tree import Tree
 from ..pages.write.style import LEAN, Style
 from ..pages.write.whole import render_tree
@@ -25,12 +25,14 @@ from .blocks import Blocks
 from .documents import Documents
 from .engines import Engines
 from .greedy import Selection, select
-from .recut import subset
+from .refine import subset
 from .render import Rendering, render_blocks
 from .two_stage import RankedBlocks, Scorers, Writing, cut_best, rank, rank_once, second_stage, sizes_for
 
 
-def prune(documents: Documents, query: str, budget: int, format: Format, options: Options, engines: Engines) -> Context:
+def prune(
+    documents: Documents, query: str, budget: int, format: OutputFormat, options: Options, engines: Engines
+) -> Context:
     """Keep the best evidence for a question that fits a token budget.
 
     :param budget: most tokens of the output in ``format``, markup included.
@@ -46,7 +48,7 @@ def prune(documents: Documents, query: str, budget: int, format: Format, options
     clock = _Clock()
     writing = _writing(documents, format, options, engines)
     rendering = writing.rendering
-    if engines.fine is None:
+    if engines.second_scorer is None:
         blocks = documents.blocks(_max_words(documents.words, query, budget, options), options.units)
         clock.lap("blocks")
         ranked = rank_once(blocks, query, engines.scorer)
@@ -54,7 +56,7 @@ def prune(documents: Documents, query: str, budget: int, format: Format, options
         sizes = sizes_for(query, budget, options)
         documents.expanded(sizes.coarse_words, sizes.words, options.units)  # cached: so that the lap measures cutting
         clock.lap("blocks")
-        scorers = Scorers(engines.scorer, engines.fine, engines.first)
+        scorers = Scorers(engines.scorer, engines.second_scorer, engines.first)
         ranked = rank(documents, query, options, scorers, writing, sizes)
     clock.lap("score")
     parts = cut_best(ranked, engines.scorer, query, writing, budget)
@@ -69,21 +71,21 @@ def prune(documents: Documents, query: str, budget: int, format: Format, options
 
 
 def asked_blocks(
-    documents: Documents, query: str, budget: int, format: Format, options: Options, engines: Engines
+    documents: Documents, query: str, budget: int, format: OutputFormat, options: Options, engines: Engines
 ) -> Blocks:
-    """Return the blocks that :func:`prune` with the same arguments asks the fine scorer to rank, with their paths.
+    """Return the blocks that :func:`prune` with the same arguments asks the second scorer to rank, with their paths.
 
-    A pruner is trained and measured on them. The fine scorer is not called, and ``engines.fine`` may be None.
+    A pruner is trained and measured on them. The second scorer is not called; ``engines.second_scorer`` may be None.
 
     :raises BadInput: an option has a bad value.
     :raises BadBudget: the first stage keeps nothing.
     """
-    scorers = Scorers(engines.scorer, engines.fine or engines.scorer, engines.first)
+    scorers = Scorers(engines.scorer, engines.second_scorer or engines.scorer, engines.first)
     writing = _writing(documents, format, options, engines)
     return second_stage(documents, query, options, scorers, writing, sizes_for(query, budget, options))
 
 
-def _writing(documents: Documents, format: Format, options: Options, engines: Engines) -> Writing:
+def _writing(documents: Documents, format: OutputFormat, options: Options, engines: Engines) -> Writing:
     """Return how the output is written and counted."""
     rendering = Rendering(format, style_of(options), len(documents) > 1)
     return Writing(engines.counter, rendering, with_breadcrumbs if options.breadcrumbs else _default_requirements)
@@ -203,10 +205,10 @@ def _metadata(tree: Tree) -> Metadata:
 
 
 def _names(engines: Engines, ranked: RankedBlocks) -> Mapping[str, str]:
-    """Return the names of the engines by kind; a fine scorer that worked alone is called the scorer."""
+    """Return the names of the engines by kind; a second scorer that worked alone is called the scorer."""
     names = dict(engines.names)
-    if "fine" in names and all(stage.stage == "fine" for stage in ranked.trace):
-        names["scorer"] = names.pop("fine")
+    if "second_scorer" in names and all(stage.stage == "second" for stage in ranked.trace):
+        names["scorer"] = names.pop("second_scorer")
     return names
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..core.types import Format
+from ..core.types import OutputFormat
 from ..pages.tree import Tree
 from ..pages.write.markup import HtmlWriter
 from ..pages.write.style import LEAN, Style
@@ -24,7 +24,7 @@ _TITLE_LENGTH = 120
 class Rendering:
     """The format and the style of the output, and whether each document gets a header line."""
 
-    format: Format = "html"
+    format: OutputFormat = "html"
     style: Style = LEAN
     headers: bool = False
 
@@ -71,7 +71,7 @@ def render_near(blocks: Blocks, kept: Sequence[int], root: tuple[int, int], rend
     return write_tree(tree, rendering.format, rendering.style, part)
 
 
-def document_header(tree: Tree, number: int, format: Format) -> str:
+def document_header(tree: Tree, number: int, format: OutputFormat) -> str:
     """Return the header line of a document: number, title and address."""
     label = " | ".join(part for part in (tree.title[:_TITLE_LENGTH], tree.url) if part)
     label = " ".join(f"{number + 1} {label}".split())

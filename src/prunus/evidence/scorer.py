@@ -12,7 +12,7 @@ from .blocks import Blocks
 class Scorer(Protocol):
     """Scores blocks for a question."""
 
-    fine: bool
+    second_stage: bool
     """Whether it reads closely, and serves as the second of two stages."""
     one_prompt: bool
     """Whether it reads all blocks in one prompt."""

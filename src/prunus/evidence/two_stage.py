@@ -1,11 +1,11 @@
-"""Prune in two stages (HtmlRAG §3.4): a cheap scorer ranks all blocks, a fine scorer ranks the best of them.
+"""Prune in two stages (HtmlRAG §3.4): a cheap scorer ranks all blocks, a second scorer ranks the best of them.
 
 The first stage scores coarse blocks of all pages and keeps the blocks that fit an intermediate budget.
-These blocks are expanded into finer blocks, which the fine scorer ranks. Greedy pruning to the final
+These blocks are expanded into finer blocks, which the second scorer ranks. Greedy pruning to the final
 budget follows, as with one stage. A block that the first stage drops never comes back. Each stage also
 works alone.
 
-A fine scorer that reads all blocks in one prompt may exceed its model's window. Then the first stage
+A second scorer that reads all blocks in one prompt may exceed its model's window. Then the first stage
 chooses the blocks that it reads; the other blocks rank behind, by their first score, and a warning
 says so.
 """
@@ -28,7 +28,7 @@ from .block_size import coarse_budget_for, coarse_words_for, fine_words_for
 from .blocks import Block, Blocks, split
 from .documents import Documents
 from .greedy import select
-from .recut import Expanded, replace_block, subset
+from .refine import Expanded, replace_block, subset
 from .render import Rendering, render_blocks
 from .scorer import Scorer
 from .text_tokens import text_tokens
@@ -111,13 +111,13 @@ class Scorers:
     """The scorers of two stages.
 
     :param first: the cheap scorer of the first stage.
-    :param fine: the scorer of the second stage.
+    :param second: the scorer of the second stage.
     :param when: when the first stage runs: ``always``; ``large``: if the pages exceed the intermediate
         budget; ``never``: only if a prompt exceeds the model's window.
     """
 
     first: Scorer
-    fine: Scorer
+    second: Scorer
     when: str = "large"
 
 
@@ -132,7 +132,7 @@ def rank(
 ) -> RankedBlocks:
     """Score blocks in one or two stages, by the size of the pages and ``scorers.when``.
 
-    :raises OverWindow: fewer than two blocks fit the fine scorer's window.
+    :raises OverWindow: fewer than two blocks fit the second scorer's window.
     :raises BadBudget: the first stage keeps nothing.
     """
     run = _Run(documents, query, options, scorers, writing, sizes)
@@ -142,10 +142,10 @@ def rank(
 def second_stage(
     documents: Documents, query: str, options: Options, scorers: Scorers, writing: Writing, sizes: Sizes
 ) -> Blocks:
-    """Return the blocks that the fine scorer is asked to rank, with their paths in the whole pages.
+    """Return the blocks that the second scorer is asked to rank, with their paths in the whole pages.
 
-    The fine scorer itself is not called: where its model's window is too small for these blocks, pruning asks it about
-    fewer of them, under the same paths.
+    The second scorer itself is not called: where its model's window is too small for these blocks, pruning asks it
+    about fewer of them, under the same paths.
 
     :raises BadBudget: the first stage keeps nothing.
     """
@@ -180,16 +180,16 @@ class _Run:
     def ranked(self) -> RankedBlocks:
         """Run the stages that are needed, and rank the blocks."""
         blocks, places = self.expanded.blocks, self.places()
-        read, fine_scores, tree = self._fine(places)
+        read, second_scores, tree = self._second(places)
         scores, stage = np.full(len(blocks), 0.0), np.full(len(blocks), 1)
         if self.first_scores is not None:
             scores = self.first_scores[np.asarray(self.expanded.parents, np.int64)]
-        scores[read] = fine_scores
+        scores[read] = second_scores
         stage[read] = 2
         ranking = scores[places]
         behind = stage[places] == 1
         if behind.any():
-            ranking[behind] = _below(float(fine_scores.min()), ranking[behind])
+            ranking[behind] = _below(float(second_scores.min()), ranking[behind])
         return RankedBlocks(blocks, scores, stage, places, ranking, self.trace, self.warnings, tree)
 
     def places(self) -> list[int]:
@@ -240,8 +240,8 @@ class _Run:
         self.trace.append(Trace(name, time.perf_counter() - started, detail))
         return self.expanded.inside(kept)
 
-    def _fine(self, places: list[int]) -> tuple[list[int], NDArray[np.float64], Any]:
-        """Score blocks by the fine scorer, as many as its model's window holds.
+    def _second(self, places: list[int]) -> tuple[list[int], NDArray[np.float64], Any]:
+        """Score blocks by the second scorer, as many as its model's window holds.
 
         :returns: the indices of the blocks that it read, their scores, and the token tree or None.
         """
@@ -250,7 +250,7 @@ class _Run:
             started = time.perf_counter()
             part = subset(self.expanded.blocks, read)
             try:
-                scores, tree = score_with(self.scorers.fine, self.query, part)
+                scores, tree = score_with(self.scorers.second, self.query, part)
             except OverWindow as over:
                 budget = self._smaller(part, over, budget)
                 fewer = [place for place in self._survivors(budget, "window") if place in set(read)]
@@ -260,11 +260,11 @@ class _Run:
                 continue
             if len(read) < len(places):
                 self.warnings.append(
-                    f"the pages are over the fine scorer's window of {window:,} tokens: it ranked the {len(read):,} of "
-                    f"{len(places):,} blocks that the first stage found best, and the other blocks rank behind them"
+                    f"the pages are over the second scorer's window of {window:,} tokens: it ranked the {len(read):,} "
+                    f"of {len(places):,} blocks that the first stage found best, and the other blocks rank behind them"
                 )
             detail = {"max_words": self.sizes.words, "blocks": len(read), "budget": self.sizes.budget}
-            self.trace.append(Trace("fine", time.perf_counter() - started, detail))
+            self.trace.append(Trace("second", time.perf_counter() - started, detail))
             return read, scores, tree
         raise AssertionError("the last try returns or raises")
 

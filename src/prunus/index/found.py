@@ -180,7 +180,7 @@ class Evidence(Documents):
     """
 
     __slots__ = ("_found", "_pages", "_parts", "_summaries")
-    fine = False
+    second_stage = False
     one_prompt = False
     tree = None
 

@@ -18,7 +18,7 @@ import numpy as np
 from msgspec import convert
 
 from ..answer.pictures import Pages
-from ..core.adopted import MEMBERS, declared
+from ..core.checked_engines import MEMBERS, declared
 from ..core.errors import BadInput, PrunusError
 from ..core.events import Event, TokenEvent, UsageEvent
 from ..core.ports import Branches, LanguageModel, TokenTree
@@ -62,7 +62,7 @@ class Player:
         raise BadInput(f"the recorded run holds no {what}; {way}", subject=what)
 
     def model(self, spec: str, make: Callable[[], Any]) -> Any:
-        """See :class:`Tape`."""
+        """See :class:`~prunus.record.recorder.Recorder`."""
         known = self.find("model", spec)
         if known is None:
             self.missing("llm", f"model {spec}")
@@ -70,23 +70,23 @@ class Player:
         return _PlayedModel(self, spec, known, make)
 
     def numbers(self, kind: str, spec: str, make: Callable[[], Any]) -> Any:
-        """See :class:`Tape`."""
+        """See :class:`~prunus.record.recorder.Recorder`."""
         return _PlayedNumbers(self, kind, spec, make)
 
     def paths(self, spec: str, make: Callable[[], Any]) -> Any:
-        """See :class:`Tape`."""
+        """See :class:`~prunus.record.recorder.Recorder`."""
         return _PlayedPaths(self, spec, make)
 
     def reaches(self, kind: str) -> bool:
-        """See :class:`Tape`."""
+        """See :class:`~prunus.record.recorder.Recorder`."""
         return kind in self.live
 
     def provider(self, spec: str, make: Callable[[], Any]) -> Any:
-        """See :class:`Tape`."""
+        """See :class:`~prunus.record.recorder.Recorder`."""
         return _PlayedSearch(self, "search", spec, make)
 
     def clock(self, clock: Callable[[], datetime]) -> Callable[[], datetime]:
-        """See :class:`Tape`."""
+        """See :class:`~prunus.record.recorder.Recorder`."""
 
         def now() -> datetime:
             known = self.find("clock", "")
@@ -95,7 +95,7 @@ class Player:
         return now
 
     def pages(self, pages: Pages) -> Pages:
-        """See :class:`Tape`."""
+        """See :class:`~prunus.record.recorder.Recorder`."""
 
         async def read(urls: Sequence[str]) -> AsyncGenerator[tuple[str, Page | PrunusError], None]:
             wanted = dict.fromkeys(urls)

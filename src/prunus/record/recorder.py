@@ -13,14 +13,14 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Se
 from contextlib import aclosing
 from dataclasses import asdict, fields
 from datetime import datetime
-from typing import Any, Final, Protocol, cast, get_type_hints
+from typing import Any, Final, cast, get_type_hints
 
 import msgspec
 import numpy as np
 
 from ..answer.pictures import Pages
 from ..core import errors
-from ..core.adopted import declared
+from ..core.checked_engines import declared
 from ..core.errors import OutsideFailed, OverWindow, PrunusError
 from ..core.events import Event, TokenEvent, UsageEvent
 from ..core.ports import Branches, LanguageModel, TokenTree
@@ -40,38 +40,6 @@ LOGITS: Final = "<f8"
 _LATE_PAGE: Final = "{url}: not read in the time that was left"
 _LATE_SEARCH: Final = "search: no answer in the time that was left"
 _LATE_MODEL: Final = "the model did not finish in the time that was left"
-
-
-class Tape(Protocol):
-    """Wraps everything by which an answer reaches the outside; implemented by the recorder and the player."""
-
-    def model(self, spec: str, make: Callable[[], Any]) -> Any:
-        """Return a language model; ``make`` makes the real one."""
-        ...
-
-    def numbers(self, kind: str, spec: str, make: Callable[[], Any]) -> Any:
-        """Return an embedder, a reranker or a tokenizer."""
-        ...
-
-    def paths(self, spec: str, make: Callable[[], Any]) -> Any:
-        """Return a path scorer."""
-        ...
-
-    def provider(self, spec: str, make: Callable[[], Any]) -> Any:
-        """Return a search provider."""
-        ...
-
-    def pages(self, pages: Pages) -> Pages:
-        """Return a reader of pages."""
-        ...
-
-    def clock(self, clock: Callable[[], datetime]) -> Callable[[], datetime]:
-        """Return a clock."""
-        ...
-
-    def reaches(self, kind: str) -> bool:
-        """Tell whether requests of a kind may go outside; see :class:`~prunus.record.player.Player`."""
-        ...
 
 
 def bare(spec: str) -> str:
@@ -141,27 +109,27 @@ class Recorder:
         self.run.entries.append({"kind": kind, "key": key, **value})
 
     def model(self, spec: str, make: Callable[[], Any]) -> Any:
-        """See :class:`Tape`."""
+        """Return a language model; ``make`` makes the real one."""
         return _RecordedModel(self, spec, make())
 
     def numbers(self, kind: str, spec: str, make: Callable[[], Any]) -> Any:
-        """See :class:`Tape`."""
+        """Return an embedder, a reranker or a tokenizer."""
         return _RecordedNumbers(self, spec, make())
 
     def paths(self, spec: str, make: Callable[[], Any]) -> Any:
-        """See :class:`Tape`."""
+        """Return a path scorer."""
         return _RecordedPaths(self, spec, make())
 
     def reaches(self, kind: str) -> bool:
-        """See :class:`Tape`."""
+        """Tell whether requests of a kind may go outside; see :class:`~prunus.record.player.Player`."""
         return True
 
     def provider(self, spec: str, make: Callable[[], Any]) -> Any:
-        """See :class:`Tape`."""
+        """Return a search provider."""
         return _RecordedSearch(self, spec, make())
 
     def clock(self, clock: Callable[[], datetime]) -> Callable[[], datetime]:
-        """See :class:`Tape`."""
+        """Return a clock."""
 
         def now() -> datetime:
             found = clock()
@@ -171,7 +139,7 @@ class Recorder:
         return now
 
     def pages(self, pages: Pages) -> Pages:
-        """See :class:`Tape`."""
+        """Return a reader of pages."""
 
         async def read(urls: Sequence[str]) -> AsyncGenerator[tuple[str, Page | PrunusError], None]:
             waiting = dict.fromkeys(urls)

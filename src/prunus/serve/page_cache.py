@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from ..core.types import Format
+from ..core.types import OutputFormat
 from ..evidence.documents import Documents
 from .errors import RequestRefused
 
@@ -34,7 +34,7 @@ class CachedPages:
 
     caller: str
     documents: Documents
-    before: dict[Format, int] = field(default_factory=dict)
+    before: dict[OutputFormat, int] = field(default_factory=dict)
     used: float = 0.0
 
 

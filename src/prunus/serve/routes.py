@@ -18,7 +18,7 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import Response, StreamingResponse
 
 from ..api.answers import asearch
-from ..api.awaited import aread
+from ..api.async_api import aread
 from ..api.pages import Pruner, read_each
 from ..api.plain import answer_record, context_record
 from ..core.errors import BadInput, PrunusError

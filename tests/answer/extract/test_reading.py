@@ -115,7 +115,7 @@ def test_one_that_does_not_know_the_language_or_declares_no_weight_is_not_asked(
 
 def test_the_installed_one_is_used_where_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("prunus.engines.find_spec", lambda name: object())
-    assert Maker(Settings(), Options()).specs["reranker"] == "reader"
+    assert Maker(Settings(), Options()).specs["reranker"] == "prunus"
     assert Maker(Settings(reranker="none"), Options()).specs["reranker"] == ""
     assert Maker(Settings(reranker="onnx:x"), Options()).specs["reranker"] == "onnx:x"
     monkeypatch.setattr("prunus.engines.find_spec", lambda name: None)

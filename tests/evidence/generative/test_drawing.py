@@ -46,7 +46,9 @@ class Letters:
 def pruned(page: str = PAGE, budget: int = 90, **options: object) -> tuple[Context, Documents]:
     documents = prunus.read(page)
     fine = make_engine("scorer", "generative", path_scorer=Letters())
-    engines = replace(assemble(Settings()), fine=fine, names={"scorer": "hybrid", "fine": "generative"})
+    engines = replace(
+        assemble(Settings()), second_scorer=fine, names={"scorer": "hybrid", "second_scorer": "generative"}
+    )
     given = Options(**{"max_words": 6, **options})  # type: ignore[arg-type]
     return prune_with(documents, "Which pier is deep?", budget, "html", given, engines), documents
 
@@ -138,7 +140,7 @@ def test_text_of_pages_is_escaped_in_the_drawing() -> None:
 def test_two_stages_draw_what_the_second_read() -> None:
     context, _ = pruned(stages=2, coarse_budget=90, coarse_words=12)
     engines = [one.stage for one in context.trace]
-    assert engines[-1] == "fine"
+    assert engines[-1] == "second"
     drawn = both(context)[0]
     assert sum(bool(note) for note in drawn.notes) == sum(block.stage == 2 for block in context.blocks)
 

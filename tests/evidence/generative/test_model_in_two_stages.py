@@ -35,11 +35,11 @@ def test_over_the_window_the_first_stage_shrinks_the_prompt_and_says_so(folder_o
     result = prune("--scorer", f"generative:{folder_of_model}", "--json=full")
     assert result.exit_code == 0, result.stderr
     found = json.loads(result.stdout)
-    assert [one["stage"] for one in found["stages"]] == ["window", "fine"]
+    assert [one["stage"] for one in found["stages"]] == ["window", "second"]
     assert found["tokens"] <= 120
     assert "window of 3,000 tokens" in found["warnings"][0]
     assert found["warnings"][0] in result.stderr
-    assert found["engines"]["fine"] == f"generative:{folder_of_model}"
+    assert found["engines"]["second_scorer"] == f"generative:{folder_of_model}"
     scores = [block["score"] for block in found["blocks"] if block["stage"] == 2]
     assert 1 < len(scores) < len(found["blocks"])
     assert max(scores) < 0
@@ -62,9 +62,11 @@ def test_a_window_that_holds_no_block_is_one_line(folder_of_model: Path, folder:
 
 
 def test_two_stages_as_published_with_a_model(folder_of_model: Path) -> None:
-    result = prune("--two-stage", "--fine", f"generative:{folder_of_model}", "--coarse-budget", "400", "--json")
+    result = prune(
+        "--two-stage", "--second-scorer", f"generative:{folder_of_model}", "--coarse-budget", "400", "--json"
+    )
     assert result.exit_code == 0, result.stderr
     found = json.loads(result.stdout)
-    assert [one["stage"] for one in found["stages"]] == ["first", "fine"]
+    assert [one["stage"] for one in found["stages"]] == ["first", "second"]
     assert found["stages"][0]["tokens"] <= 400
     assert all(block["stage"] == 2 for block in found["blocks"] if block["kept"])

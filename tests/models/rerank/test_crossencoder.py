@@ -81,7 +81,7 @@ def test_by_default_learned_trees_choose_the_candidates() -> None:
     blocks, reranker = page(100), Reranker()
     engine = make_engine("scorer", "crossencoder", reranker=reranker, embedder=make_engine("embedder", "static"))
     engine.score("when does the ferry leave", blocks)
-    assert engine.scorer.name == "learned"
+    assert engine.scorer.name == "trees"
     assert len(reranker.asked[0]) == 64
 
 

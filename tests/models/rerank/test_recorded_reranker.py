@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from prunus.core.adopted import adopted
+from prunus.core.checked_engines import adopted
 from prunus.evidence.blocks import cut
 from prunus.evidence.score import bm25
 from prunus.evidence.score.crossencoder import Engine

@@ -68,13 +68,13 @@ def make(service: str, tmp_path_factory: pytest.TempPathFactory) -> Any:
             need("onnx")
             need("onnxruntime")
             return make_engine("reranker", f"onnx:{save_reranker(tmp_path_factory.mktemp('rank') / 'onnx')}", threads=1)
-        if name == "reader":
+        if name == "prunus":
             need("onnx")
             need("onnxruntime")
             folder = save_reranker(tmp_path_factory.mktemp("rank") / "reader")
             said = json.loads((folder / "config.json").read_text("utf-8"))
             (folder / "config.json").write_text(json.dumps(said | {"prunus": {"above": 200, "beside": 0.5}}))
-            return make_engine("reranker", f"reader:{folder}", threads=1)
+            return make_engine("reranker", f"prunus:{folder}", threads=1)
         path = {"http:cohere": "/v2/rerank#m", "http:tei": "/rerank"}[name]
         return make_engine("reranker", f"http:{service}{path}", door=PlainDoor())
 
@@ -86,7 +86,7 @@ def make(service: str, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return once
 
 
-EVERY = ["onnx", "reader", "http:cohere", "http:tei", "sentence_transformers"]
+EVERY = ["onnx", "prunus", "http:cohere", "http:tei", "sentence_transformers"]
 every = pytest.mark.parametrize("name", EVERY)
 
 

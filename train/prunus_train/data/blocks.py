@@ -1,4 +1,4 @@
-"""Questions with the features of their blocks, to train the scorer ``learned``.
+"""Questions with the features of their blocks, to train the scorer ``trees``.
 
 They come from training sets: ``table_qa`` (whole pages with tables, where the gold table is known) and ``text/NAME``
 (documents as lists of units, some of them gold), which are written as pages of paragraphs, tables and questions with

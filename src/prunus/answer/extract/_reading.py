@@ -1,4 +1,4 @@
-"""The best segments for a question, read by a cross-encoder that was trained for it, as ``reader``.
+"""The best segments for a question, read by a cross-encoder that was trained for it, as ``prunus``.
 
 It reads where a segment stands, what came before it, and its words, each cell of a row behind the head of its column.
 """
@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from ...core.adopted import declared
+from ...core.checked_engines import declared
 from ...core.ports import Reranker, Tagged
 from ._features import Numbers, Question
 

@@ -2,7 +2,7 @@
 
 Each segment gets a score: the sum of its features (``_features.py``) by learned weights (``weights.json``). A second
 weighing tells from the best segments whether the pages bear on the question at all. Where a cross-encoder is there that
-was trained for it (``reader``), it reads the best segments, and its scores are added.
+was trained for it (``prunus``), it reads the best segments, and its scores are added.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Engine:
 
     def __init__(self, embedder: Embedder, reranker: Reranker | None = None, model: str = "") -> None:
         """
-        :param reranker: reads the best segments, where it was trained for that, as ``reader``.
+        :param reranker: reads the best segments, where it was trained for that, as ``prunus``.
         :param model: most segments that are chosen, 1 to 50, as in ``sentences:3``; '' for two of one page, five of
             several.
         :raises BadInput: it is no such number.

@@ -14,7 +14,7 @@ import click
 from ...api.pages import read_each, reading_with
 from ...core.errors import BadInput, Failures, PrunusError, errors_of_page
 from ...core.settings import Settings, load_settings
-from ...core.types import Format
+from ...core.types import OutputFormat
 from ...pages.links import make_absolute
 from ...pages.metadata import known_metadata
 from ...pages.tree import Tree
@@ -39,7 +39,7 @@ class CleaningJob:
 
     pages: Sequence[Given]
     targets: Sequence[Path | None]
-    format: Format
+    format: OutputFormat
     style: Style
     settings: Settings
     main: bool = False

@@ -87,7 +87,7 @@ def command(pages: tuple[str, ...], question: str, **flags: Any) -> None:
       prunus prune examples/site/faq.html -q "When is a value final?" --explain --report report.html
       prunus prune examples/site/faq.html -q "What does residual mean?" --scorer bm25 --json
       prunus prune examples/site/faq.html -q "What does residual mean?" --mark marked.html
-      prunus prune examples/site -q "When is a value final?" --two-stage --fine bm25 --coarse-budget 2000 --budget 500
+      prunus prune examples/site -q "When is a value final?" --two-stage --second-scorer bm25 --budget 500
     """
     settings = load_settings()
     pruner = Pruner(options_from(flags), settings)
@@ -164,7 +164,7 @@ def stage_lines(context: Context) -> list[str]:
     names = {"first": context.engines.get("scorer", ""), "window": context.engines.get("scorer", "")}
     lines = []
     for trace in context.trace if len(context.trace) > 1 else ():
-        detail, engine = trace.detail, names.get(trace.stage, context.engines.get("fine", ""))
+        detail, engine = trace.detail, names.get(trace.stage, context.engines.get("second_scorer", ""))
         left = f"{detail['kept']:,} kept, {detail['tokens']:,} tokens" if "kept" in detail else "ranked"
         lines.append(
             f"stage {trace.stage}: {engine} read {detail['blocks']:,} blocks of up to {detail['max_words']} words, "

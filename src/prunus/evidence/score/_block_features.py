@@ -1,4 +1,4 @@
-"""Features of blocks for a question, for the scorer ``learned``: what ``hybrid`` adds up, and more.
+"""Features of blocks for a question, for the scorer ``trees``: what ``hybrid`` adds up, and more.
 
 Each takes time linear in the blocks. What needs no question is computed once for all (:mod:`._block_layout`).
 """

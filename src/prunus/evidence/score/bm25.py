@@ -18,7 +18,7 @@ class Engine:
     """BM25 with stemming by language; a score is 0 where no term matches."""
 
     name = "bm25"
-    fine = False
+    second_stage = False
     one_prompt = False
     tree = None
 

@@ -3,9 +3,9 @@
 The reranker reads the question together with a block and its breadcrumbs, which is more exact than
 comparing vectors but costs one pass of a model per pair. So it reads only the best ``candidates`` of
 the cheap scorer; ``crossencoder:32`` sets their number. As the second of two stages it ranks the
-blocks that the first stage kept: a fine stage that a laptop can afford.
+blocks that the first stage kept: a second stage that a laptop can afford.
 
-A reranker may declare that the cheap score counts beside its own (``beside``), as ``reader`` does.
+A reranker may declare that the cheap score counts beside its own (``beside``), as ``prunus`` does.
 
 Cost of a question: that of the cheap scorer and of at most ``candidates`` pairs, however large the
 pages are. A cross-encoder of MiniLM's size (six layers of 384) takes about 30 ms of one core for a
@@ -17,12 +17,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.adopted import declared
+from ...core.checked_engines import declared
 from ...core.errors import BadInput
 from ...core.ports import Embedder, Reranker
 from ..blocks import Blocks
 from ..scorer import Scorer
-from . import learned
+from . import trees
 from ._signals import above_texts, rank_headers_below_rows
 
 CANDIDATES = 64
@@ -40,13 +40,13 @@ class Engine:
 
     :param reranker: reads question and text together.
     :param embedder: for the default cheap scorer.
-    :param scorer: the cheap scorer; by default ``learned``.
+    :param scorer: the cheap scorer; by default ``trees``.
     :param model: number of candidates, from the spec; '' is 64.
     :raises BadInput: neither a scorer nor an embedder is given, or the number is out of range.
     """
 
     name = "crossencoder"
-    fine = True
+    second_stage = True
     one_prompt = False
     tree = None
 
@@ -57,7 +57,7 @@ class Engine:
         if scorer is None:
             if embedder is None:
                 raise BadInput("crossencoder needs a cheap scorer, or an embedder to make one", subject=self.name)
-            scorer = learned.Engine(embedder)
+            scorer = trees.Engine(embedder)
         self.scorer = scorer
         self.candidates = _candidates(model)
 

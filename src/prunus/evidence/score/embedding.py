@@ -26,7 +26,7 @@ class Engine:
     """Cosine similarity in [-1, 1] by an embedder."""
 
     name = "embedding"
-    fine = False
+    second_stage = False
     one_prompt = False
     tree = None
 

@@ -64,7 +64,7 @@ class Engine:
     """
 
     name = "generative"
-    fine = True
+    second_stage = True
     one_prompt = True
 
     def __init__(self, path_scorer: PathScorer, model: str = "", prompt: str = "paths") -> None:

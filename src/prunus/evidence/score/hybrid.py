@@ -60,7 +60,7 @@ class Engine:
     """
 
     name = "hybrid"
-    fine = False
+    second_stage = False
     one_prompt = False
     tree = None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...core.types import Format
+from ...core.types import OutputFormat
 from ..tree import Tree
 from .markup import HtmlWriter
 from .plain import plain_text
@@ -10,12 +10,12 @@ from .selection import Kept
 from .style import CLEAN, Style
 
 
-def render_tree(tree: Tree, format: Format = "html", style: Style = CLEAN) -> str:
+def render_tree(tree: Tree, format: OutputFormat = "html", style: Style = CLEAN) -> str:
     """Render a whole document."""
     return write_tree(tree, format, style, None)
 
 
-def write_tree(tree: Tree, format: Format, style: Style, kept: Kept | None) -> str:
+def write_tree(tree: Tree, format: OutputFormat, style: Style, kept: Kept | None) -> str:
     """Render a document, or the kept part of it.
 
     :param kept: the part; None for the whole document.

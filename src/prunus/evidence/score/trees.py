@@ -1,4 +1,4 @@
-"""``learned``: boosted trees over dozens of features of a block, trained on questions with marked evidence.
+"""``trees``: boosted trees over dozens of features of a block, trained on questions with marked evidence.
 
 The features are what ``hybrid`` adds up and more (:mod:`._block_features`); ``prunus train blocks`` trains the trees.
 """
@@ -27,8 +27,8 @@ _FILE: Final = Path(__file__).with_name("blocks.npz")
 class Engine:
     """Boosted trees over features of BM25, embeddings, the question, the block and what is around it."""
 
-    name = "learned"
-    fine = False
+    name = "trees"
+    second_stage = False
     one_prompt = False
     tree = None
 

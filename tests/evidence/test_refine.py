@@ -8,7 +8,7 @@ from tests.strategies import Made, worded_documents
 
 from prunus.evidence.blocks import Blocks, cut
 from prunus.evidence.documents import Documents
-from prunus.evidence.recut import expand, subset
+from prunus.evidence.refine import expand, subset
 from prunus.evidence.render import Rendering, render_blocks
 from prunus.pages.clean.walk import clean_tree
 

@@ -23,7 +23,7 @@ async def found_pages(
     :raises OutsideFailed: no provider answered, or no page could be read.
     """
     from ..answer.find_pages import FoundPages, Search, find_pages, plan_search  # here: they load asyncio
-    from ..answer.trace import Stages
+    from ..answer.trace import StageTimer
     from ..models.meter import Meter
 
     question = question_of(question, None, "found_pages(question)")
@@ -32,7 +32,7 @@ async def found_pages(
     options = replace(options, search=search or options.search, web=replace(options.web, always=True))
     maker = Maker(settings, options)
     web = await in_a_thread(lambda: web_of(maker, engines_of(maker)))
-    stages = Stages(maker.meter or Meter(options.limits), options.trace)
+    stages = StageTimer(maker.meter or Meter(options.limits), options.trace)
     found = FoundPages()
     wanted = Search([Message("user", question)], web, options.web, stages)
     found.plan, failed = await plan_search(wanted)

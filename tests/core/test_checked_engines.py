@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import prunus
-from prunus.core.adopted import MEMBERS, adopted
+from prunus.core.checked_engines import MEMBERS, adopted
 from prunus.core.errors import BadEngine, BadInput, UnknownEngine
 from prunus.core.registry import engine_class, engine_names, is_built_in
 
@@ -92,7 +92,7 @@ def test_an_embedder_returns_a_vector_of_unit_norm_for_each_text() -> None:
 
 def test_what_an_engine_leaves_out_has_the_default_of_its_port() -> None:
     engine = adopted("scorer", Longest(), "longest")
-    assert (engine.fine, engine.one_prompt, engine.tree) == (False, False, None)
+    assert (engine.second_stage, engine.one_prompt, engine.tree) == (False, False, None)
     with pytest.raises(AttributeError):
         _ = engine.colour
 

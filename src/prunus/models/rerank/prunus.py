@@ -1,8 +1,8 @@
-"""``reader``: the small cross-encoder of the package ``prunus-reader``, which reads English questions and blocks.
+"""``prunus``: the small cross-encoder of the package ``prunus-reader``, which reads English questions and blocks.
 
 It was trained on what the scorer ``hybrid`` confuses, and its score is added to that of the cheap scorer
 (:attr:`Engine.beside`); the extractor ``sentences`` adds it to the scores of its best segments (:attr:`Engine.added`).
-``reader:FOLDER`` loads a model that ``prunus train reader`` wrote.
+``prunus:FOLDER`` loads a model that ``prunus train reader`` wrote.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Engine:
     :param batch: pairs that run at once.
     """
 
-    name = "reader"
+    name = "prunus"
     languages = ("en",)
 
     def __init__(self, model: str = "", threads: int = 0, batch: int = 8) -> None:
@@ -92,7 +92,7 @@ def packaged() -> Path:
     folder = Path(spec.origin).parent / "model" if spec and spec.origin else None
     if folder is None or not (folder / "config.json").is_file():
         raise MissingExtra(
-            f"the weights of reader are not installed; run: {pip_install_folder('reader')}",
+            f"the weights of the reranker prunus are not installed; run: {pip_install_folder('reader')}",
             subject="prunus-reader",
         )
     return folder

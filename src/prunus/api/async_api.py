@@ -14,14 +14,14 @@ from ..core.errors import PrunusError
 from ..core.options import Options
 from ..core.settings import Settings, load_settings
 from ..core.sync import in_a_thread
-from ..core.types import Context, Format, Page
+from ..core.types import Context, OutputFormat, Page
 from ..evidence.documents import Documents
 from ..pages.sources import Source, is_address, listed
 from ..pages.write.style import CLEAN, Style
 from .pages import check_format, clean, pruner_for, read_as
 
 
-async def aclean(page: Source, format: Format = "html", style: Style = CLEAN, *, main: bool = False) -> str:
+async def aclean(page: Source, format: OutputFormat = "html", style: Style = CLEAN, *, main: bool = False) -> str:
     """Clean a page without blocking the event loop; see :func:`prunus.clean`."""
     check_format(format)
     if isinstance(page, str) and is_address(page):
@@ -56,7 +56,7 @@ async def aprune(
     pages: Source | Iterable[Source] | Documents,
     question: str,
     budget: int | None = None,
-    format: Format = "html",
+    format: OutputFormat = "html",
     options: Options | None = None,
     settings: Settings | None = None,
 ) -> Context:

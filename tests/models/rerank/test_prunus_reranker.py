@@ -1,4 +1,4 @@
-"""The engine ``reader``: its package, its settings, and its errors; its training is in ``tests/train``."""
+"""The engine ``prunus``: its package, its settings, and its errors; its training is in ``tests/train``."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ import pytest
 from tests.extras import need
 
 from prunus.core.errors import BadInput, MissingExtra
-from prunus.models.rerank import reader
-from prunus.models.rerank.reader import Engine
+from prunus.models.rerank.prunus import Engine
 
 
 def test_without_its_package_it_names_a_line_that_works_in_a_clone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "find_spec", lambda name: None)
+    monkeypatch.setattr("prunus.models.rerank.prunus.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"run: pip install .*reader"):
         Engine().rerank("x", ["y"])
     assert (Path(__file__).parents[3] / "reader" / "pyproject.toml").is_file()

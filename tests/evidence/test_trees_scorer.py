@@ -1,4 +1,4 @@
-"""``learned``: its features are what they say, for odd pages too, and its trees rank evidence first."""
+"""``trees``: its features are what they say, for odd pages too, and its trees rank evidence first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import prunus
 from prunus.core.registry import make_engine
 from prunus.core.text.bm25 import BM25, stem, tokens
 from prunus.evidence.blocks import Blocks, cut
-from prunus.evidence.score import learned
+from prunus.evidence.score import trees
 from prunus.evidence.score._block_features import ASKED, NAMES, features, held_terms, log_ranks
 from prunus.evidence.score._block_layout import LAYOUT, layout, places, window_means
 from prunus.pages.clean.walk import clean_tree
@@ -93,18 +93,18 @@ def test_windows_places_and_ranks_equal_plain_loops() -> None:
 def test_every_page_and_question_has_finite_scores(embedder: object, page: str, query: str) -> None:
     blocks = blocks_of(page, PAGE)
     assert features(query, blocks, embedder).shape == (len(blocks), len(NAMES))  # type: ignore[arg-type]
-    scores = learned.Engine(embedder).score(query, blocks)  # type: ignore[arg-type]
+    scores = trees.Engine(embedder).score(query, blocks)  # type: ignore[arg-type]
     assert scores.shape == (len(blocks),) and np.isfinite(scores).all()
     assert (scores <= 1).all() and (scores > -1e-3).all()  # header rows are a step behind their rows
 
 
 def test_no_blocks_have_no_scores(embedder: object) -> None:
-    assert learned.Engine(embedder).score("who?", Blocks([], [], 8)).shape == (0,)  # type: ignore[arg-type]
+    assert trees.Engine(embedder).score("who?", Blocks([], [], 8)).shape == (0,)  # type: ignore[arg-type]
 
 
 def test_names_are_unique_and_those_of_the_trees() -> None:
     assert len(set(NAMES)) == len(NAMES) == len(ASKED) + len(LAYOUT)
-    assert learned.model().names == NAMES
+    assert trees.model().names == NAMES
 
 
 @pytest.mark.parametrize(
@@ -117,13 +117,13 @@ def test_names_are_unique_and_those_of_the_trees() -> None:
 )
 def test_the_evidence_is_ranked_first(embedder: object, query: str, wanted: str) -> None:
     blocks = blocks_of(PAGE)
-    scores = learned.Engine(embedder).score(query, blocks)  # type: ignore[arg-type]
+    scores = trees.Engine(embedder).score(query, blocks)  # type: ignore[arg-type]
     assert wanted in blocks.texts[int(np.argmax(scores))]
 
 
 def test_a_second_question_changes_nothing_of_the_first(embedder: object) -> None:
     blocks = blocks_of(PAGE)
-    engine = learned.Engine(embedder)  # type: ignore[arg-type]
+    engine = trees.Engine(embedder)  # type: ignore[arg-type]
     first = engine.score("When was the lighthouse built?", blocks)
     engine.score("How many coins?", blocks)
     assert np.array_equal(first, engine.score("When was the lighthouse built?", blocks))
@@ -131,5 +131,5 @@ def test_a_second_question_changes_nothing_of_the_first(embedder: object) -> Non
 
 
 def test_prune_takes_it_by_name() -> None:
-    found = prunus.prune(PAGE, "When was the lighthouse built?", budget=60, options=prunus.Options(scorer="learned"))
+    found = prunus.prune(PAGE, "When was the lighthouse built?", budget=60, options=prunus.Options(scorer="trees"))
     assert "1871" in found.output
