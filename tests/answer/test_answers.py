@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,13 +11,11 @@ from tests.answer.world import Model, World, ask, let_in, plan, tags_of, world
 from tests.extras import need
 
 import prunus
-from prunus.answer.baselines import CHUNK, OVERLAP, chunks_of, cut_to
 from prunus.answer.chat import Conversation
 from prunus.answer.trace import Trace, as_record, spans
-from prunus.core.errors import BadBudget, BadInput, NothingFound
+from prunus.core.errors import BadBudget, NothingFound
 from prunus.core.options import Limits, Options, WebOptions
 from prunus.core.types import Message
-from prunus.models.tokens.smollm2 import Engine as Counter
 
 QUESTION = "When did the Orrel bridge open?"
 FILLER = "".join(
@@ -55,63 +52,6 @@ def prompts(model: Model, task: str) -> list[str]:
         for call, name in zip(model.calls, model.tasks, strict=True)
         if name == task
     ]
-
-
-# --- modes ---------------------------------------------------------------------------------------
-
-
-def test_all_modes_share_plan_pages_and_prompt(web: World) -> None:
-    told: dict[str, str] = {}
-    sizes: dict[str, int] = {}
-    for mode in ("default", "naive", "vector", "clean"):
-        model = Model(good)
-        outcome = ask(QUESTION, model, Options(mode=mode))  # type: ignore[arg-type]
-        assert [query.text for query in outcome.of("plan")[0].plan.queries] == ["Orrel bridge opened"]
-        assert len(outcome.of("page")) == 3
-        [call] = [call for call, task in zip(model.calls, model.tasks, strict=True) if task == "answer"]
-        [prompt] = prompts(model, "answer")
-        told[mode] = prompt.split("Rules:")[1].split("BEGIN")[0]
-        sizes[mode] = outcome.answer.spent["answer"].prompt_tokens
-        assert ("extract" in model.tasks) == (mode == "default")
-        assert outcome.answer.citations[0].found
-        assert call.options.temperature == 0.0
-    assert len(set(told.values())) == 1
-    assert sizes["default"] < sizes["vector"] and sizes["default"] < sizes["clean"] <= sizes["naive"]
-
-
-def test_a_mode_that_needs_a_model_says_so(web: World) -> None:
-    with pytest.raises(BadInput, match="name one with --llm"):
-        ask(QUESTION, options=Options(mode="naive"))
-    with pytest.raises(BadInput, match="no mode is called"):
-        ask(QUESTION, Model(good), Options(mode="other"))  # type: ignore[arg-type]
-
-
-def test_naive_and_clean_stop_at_the_window(web: World) -> None:
-    for mode in ("naive", "clean"):
-        model = Model(good, window=6_000)
-        ask(QUESTION, model, Options(mode=mode))  # type: ignore[arg-type]
-        [prompt] = prompts(model, "answer")
-        assert int(Counter().count([prompt])[0]) < 6_000
-
-
-def test_chunks_overlap_and_leave_nothing_out() -> None:
-    counter = Counter()
-    text = " ".join(f"Sentence {number} speaks of the weather." for number in range(400))
-    slices = chunks_of(text, counter)
-    assert slices[0][0] == 0 and slices[-1][1] == len(text)
-    sizes = counter.count([text[start:end] for start, end in slices])
-    assert max(sizes) <= CHUNK + 16 and min(sizes[:-1]) > CHUNK - 64
-    for (_, end), (start, _) in pairwise(slices):
-        assert 0 < int(counter.count([text[start:end]])[0]) <= OVERLAP + 16
-    assert chunks_of("", counter) == []
-
-
-def test_a_text_is_cut_to_its_tokens() -> None:
-    counter = Counter()
-    text = "The bridge opened in 1932. " * 50
-    for budget in (0, 1, 7, 100, 10_000):
-        found = cut_to(text, budget, counter)
-        assert text.startswith(found) and int(counter.count([found])[0]) <= budget
 
 
 # --- the budget ----------------------------------------------------------------------------------

@@ -2,8 +2,7 @@
 
 ``prunus:sentences`` and ``prunus:tags@llm=SPEC`` name the tags of sentences; ``prunus:extract`` returns the passages
 that the extractor takes out of whole pages, and ``prunus:ask`` the quotes of an answer, both without a model or with
-``@llm=SPEC``. Options: ``@count=3``: sentences at most, without a model; ``@embedder=SPEC``;
-``@mode=naive``, ``vector`` or ``clean``: the baselines of an answer with a model.
+``@llm=SPEC``. Options: ``@count=3``: sentences at most, without a model; ``@embedder=SPEC``.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ HEADS = ("sentences", "tags", "extract", "ask")
 READ = 32_768
 """Tokens of a question's pages that passages are extracted from at most."""
 
-OPTIONS: Kinds = {"llm": str, "count": int, "embedder": str, "mode": ("default", "naive", "vector", "clean")}
+OPTIONS: Kinds = {"llm": str, "count": int, "embedder": str}
 _OF_MODEL = ("extractor", "generator")
 """The failures of an answer that say that a reply of its model was of no use, and that it was made without it."""
 
@@ -232,7 +231,7 @@ def make(counter: Counter, variant: Variant, name: str) -> System:
     llm = options.get("llm", "")
     if variant.head == "ask":
         named = options.get("embedder", "")
-        chosen = prunus.Options(mode=options.get("mode", "default"), embedder=named, tokenizer=NAME)
+        chosen = prunus.Options(embedder=named, tokenizer=NAME)
         if not llm:
             chosen = replace(chosen, extractor="sentences", generator="quotes")
         return OfPages(name, chosen, counter, llm, _embed.models(named), _Answering)

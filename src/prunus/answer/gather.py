@@ -17,10 +17,9 @@ from ..evidence.documents import Documents
 from ..evidence.prune import prune
 from ..evidence.segments import segments
 from ..models.meter import PICTURE_TOKENS
-from .baselines import gather
 from .check import Reference
 from .pictures import addresses, load
-from .run import LEAST_ROOM, OVERHEAD, Finder, Run, tokens_for_evidence
+from .run import LEAST_ROOM, OVERHEAD, Finder, Run
 
 BUDGET: Final = 4096
 """Default budget of evidence in tokens, where neither the caller nor the model's window gives one."""
@@ -58,16 +57,6 @@ async def gather_evidence(run: Run, documents: Documents, indexes: Finder | None
             if documents.origin(tree.document) is None:
                 yield PageEvent(tree.url, tree.title)
     if not documents.trees:
-        return
-    if asked.options.mode != "default":
-        with run.stages.stage("gather", mode=asked.options.mode, budget=budget) as detail:
-            parts = (engines.counter, cast(Any, engines.embedder))
-            whole = [tree for tree in documents.trees if documents.origin(tree.document) is None]
-            found = await asyncio.to_thread(gather, asked.options.mode, whole, asked.sought, budget, parts)
-            shown = [(page.tree, page.passages, page.text) for page in found]
-            run.references = _number_pages(run, documents, shown)
-            detail["pages"] = [page.tree.url for page in found]
-        yield ExtractedEvent([passage for page in found for passage in page.passages])
         return
     documents, budget = _cut_to_limits(run, documents, budget)
     if documents.own_scorer is not None:
@@ -151,8 +140,6 @@ async def _budget(run: Run) -> int:
             except (OutsideFailed, BadInput, TimeoutError):
                 window = 0  # the server does not report its window; the answer itself will show whether it works
     room = max(256, int((window - _REPLY - OVERHEAD) * 0.9)) if window else 0  # a tenth is left for miscounted tokens
-    if asked.options.mode != "default":  # baselines fill the model's window, whatever the default budget is
-        return min(asked.budget or 10**9, room or 10**9, tokens_for_evidence(run.afford()))
     if asked.budget is not None:
         return asked.budget
     return min(room, MOST) if room else BUDGET

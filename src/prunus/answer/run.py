@@ -9,11 +9,9 @@ from typing import Final, Protocol, cast
 from ..core.errors import BadBudget, BadInput, Failures
 from ..core.options import Options
 from ..core.ports import StreamingGenerator, Tagged
-from ..core.text.near import did_you_mean
 from ..evidence.documents import Documents
 from ..evidence.engines import Engines
 from ..models.meter import Meter
-from .baselines import MODES
 from .chat import Conversation
 from .check import Reference
 from .pictures import Pages
@@ -105,21 +103,15 @@ class Run:
 def start(asked: Asked, engines: Engines, failures: Failures | None = None, stages: StageTimer | None = None) -> Run:
     """Begin an answer.
 
-    :raises BadInput: the mode is unknown or needs a model that is missing, or the question is empty.
+    :raises BadInput: the question is empty.
     :raises BadBudget: the budget is below 1.
     """
-    if asked.options.mode not in MODES:
-        hint = did_you_mean(asked.options.mode, MODES)
-        raise BadInput(f"no mode is called {asked.options.mode!r}; there are: {', '.join(MODES)}{hint}", subject="mode")
     if not asked.question.strip():
         raise BadInput("the question is empty", subject="query")
     if asked.budget is not None and asked.budget < 1:
         raise BadBudget(f"a budget of {asked.budget} tokens holds nothing; give at least 1", subject=str(asked.budget))
     stages = stages or StageTimer(engines.meter or Meter(asked.options.limits), asked.options.trace)
-    run = Run(asked, engines, stages, Failures() if failures is None else failures, dict(engines.names))
-    if asked.options.mode != "default" and run.writer is None:
-        raise BadInput(f"mode {asked.options.mode} gives pages to a model; name one with --llm", subject="mode")
-    return run
+    return Run(asked, engines, stages, Failures() if failures is None else failures, dict(engines.names))
 
 
 def tokens_for_evidence(afford: float) -> int:

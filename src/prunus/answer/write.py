@@ -14,13 +14,12 @@ from typing import Any, Final, cast
 
 from ..core.errors import BadBudget, Failures, NothingFound, OutsideFailed
 from ..core.events import CitationEvent, DoneEvent, Event, ExtractedEvent, PageEvent, TokenEvent, UsageEvent
-from ..core.ports import NumberedSource, StreamingGenerator
+from ..core.ports import NumberedSource, StreamingGenerator, TokenCounter
 from ..core.types import Answer, Citation, Passage
 from ..evidence.documents import Documents
 from ..evidence.engines import Engines
 from ..models.loops import repeats_itself
 from ..models.meter import PICTURE_TOKENS
-from .baselines import cut_to
 from .check import check_support, split_claims
 from .cite import cite
 from .gather import gather_evidence, passage_of, per_page
@@ -265,7 +264,7 @@ def _sources(run: Run) -> list[NumberedSource]:
     sources: list[NumberedSource] = []
     for reference in run.references:
         size = int(counter.count([reference.text])[0])
-        text = reference.text if size <= room else cut_to(reference.text, max(0, room), counter)
+        text = reference.text if size <= room else _cut_to(reference.text, max(0, room), counter)
         room -= min(size, room)
         if text.strip():
             tree, seen = reference.tree, tuple(run.pictures.get(reference.tree.document, ()))
@@ -275,3 +274,15 @@ def _sources(run: Run) -> list[NumberedSource]:
     numbers = {source.number for source in sources}
     run.references = [reference for reference in run.references if reference.number in numbers]
     return sources
+
+
+def _cut_to(text: str, budget: int, counter: TokenCounter) -> str:
+    """Return the longest beginning of a text that has at most ``budget`` tokens, by binary search."""
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if int(counter.count([text[:middle]])[0]) <= budget:
+            low = middle
+        else:
+            high = middle - 1
+    return text[:low]

@@ -299,7 +299,8 @@ def _is_harmless(kind: str, spec: str) -> bool:
 
 def options_from(row: Mapping[str, Any]) -> Options:
     """Return the options from their recorded form."""
-    return Options(**{name: convert(value, _FIELDS[name]) for name, value in row.items() if name != "trace"})
+    kept = {name: value for name, value in row.items() if name not in ("trace", "mode")}  # "mode": of earlier versions
+    return Options(**{name: convert(value, _FIELDS[name]) for name, value in kept.items()})
 
 
 def _plain(value: Any) -> Any:

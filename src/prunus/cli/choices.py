@@ -8,7 +8,6 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from ..answer.baselines import MODES
 from ..core.errors import BadInput
 from ..core.options import Limits, Options, WebOptions
 from ..core.registry import split_spec
@@ -33,7 +32,6 @@ class Choice(click.Choice):  # type: ignore[type-arg]  # older versions of click
 
 
 FORMATS: Final = Choice(["html", "markdown", "text"])
-_MODE: Final = "How evidence is made; the modes other than default are baselines to compare with, and need a model."
 _PICTURES: Final = "Send up to N pictures of the evidence to a model that reads images; 0: none."
 _QUOTES: Final = "Quotes at most; short for --extractor sentences:N. By default 2 of one page, 5 of several."
 PAGE: Final = click.Path()
@@ -186,7 +184,6 @@ def answering(function: F) -> F:
         click.option("--ranking", type=ranking, default="hybrid", show_default=True, help="How pages are ranked."),
         click.option("--read", type=click.IntRange(1, 100), metavar="N", help="Pages to read and rank; 20 by default."),
         click.option("--best", type=click.IntRange(1, 50), metavar="N", help="Pages to answer from; 5 by default."),
-        click.option("--mode", type=Choice(list(MODES)), default="default", show_default=True, help=_MODE),
         click.option("--planner", default="", metavar="SPEC", help="Engine that plans the search."),
         click.option("--extractor", default="", metavar="SPEC", help="Engine that chooses sentences."),
         click.option("--quotes", type=click.IntRange(1, 50), metavar="N", help=_QUOTES),

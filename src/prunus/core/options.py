@@ -74,8 +74,6 @@ class Options:
     :param planner: engine that decides whether to search, and with which queries: ``rules``, ``llm``.
     :param extractor: engine that chooses sentences: ``sentences``, ``sentences:N`` for N at most, ``tags``.
     :param generator: engine that writes the answer: ``quotes``, ``llm``.
-    :param mode: ``default``, or a baseline to compare with: ``naive`` gives the model the text of all pages, ``vector``
-        the chunks most similar to the question, ``clean`` cleaned pages up to the model's window.
     :param trace: called with a ``prunus.core.types.Trace`` when a stage of an answer ends.
     :param max_words: words of a block at most; 0 chooses by page, budget and question.
     :param units: ``blocks``, or ``leaves`` of the DOM (the ablation of HtmlRAG §4.6.2).
@@ -100,7 +98,6 @@ class Options:
     planner: str | Any = ""
     extractor: str | Any = ""
     generator: str | Any = ""
-    mode: Literal["default", "naive", "vector", "clean"] = "default"
     max_words: int = 0
     units: Literal["blocks", "leaves"] = "blocks"
     breadcrumbs: bool = False
