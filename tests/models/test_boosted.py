@@ -11,8 +11,8 @@ from tests.extras import need
 
 from prunus.core.errors import BadInput
 from prunus.models.boosted import Boosted, load, write
-from prunus_train import boosted
-from prunus_train.boosted import Plan, Rows
+from prunus_train import blocks
+from prunus_train.blocks import TreePlan, TreeRows
 from prunus_train.errors import DataBroken
 
 NAMES = ("a", "b", "c")
@@ -80,26 +80,21 @@ def test_a_damaged_file_is_one_line_that_names_it(tmp_path: Path, damage: str) -
     assert "\n" not in str(caught.value)
 
 
-def generated(seed: int = 3) -> tuple[Rows, NDArray[np.float32]]:
+def generated(seed: int = 3) -> tuple[TreeRows, NDArray[np.float32]]:
     draw = np.random.default_rng(seed)
     rows = draw.normal(size=(3000, 3)).astype(np.float32)
     rows[:, 1] = np.round(rows[:, 1], 1)  # many equal numbers, as real features have them
     labels = (rows[:, 0] + np.sin(3 * rows[:, 1]) + 0.3 * draw.normal(size=3000) > 0.8).astype(float)
-    return Rows(rows, labels, [30] * 100), draw.normal(size=(2000, 3)).astype(np.float32)
+    return TreeRows(rows, labels, [30] * 100), draw.normal(size=(2000, 3)).astype(np.float32)
 
 
-@pytest.mark.parametrize("aim", ["ranking", "softmax", "binary"])
-@pytest.mark.parametrize("linear", [False, True])
-def test_numpy_gives_the_numbers_of_the_library(tmp_path: Path, aim: str, linear: bool) -> None:
+def test_numpy_gives_the_numbers_of_the_library(tmp_path: Path) -> None:
     need("lightgbm")
     data, fresh = generated()
-    weights = np.asarray([0.5, 0.0, -0.25]) if linear else None
-    plan = Plan(aim, trees=40, least=10)  # type: ignore[arg-type]
-    booster, part = boosted.fitted(NAMES, data, plan, weights)
-    model = boosted.exported(NAMES, booster, part)
-    write(model, tmp_path / "model.npz")
+    booster = blocks.fitted(NAMES, data, TreePlan(trees=40, least=10))
+    write(blocks.exported(NAMES, booster), tmp_path / "model.npz")
     for rows in (data.features, fresh):
-        expected = booster.predict(rows.astype(float), raw_score=True) + rows.astype(float) @ part
+        expected = booster.predict(rows.astype(float), raw_score=True)
         assert np.abs(load(tmp_path / "model.npz").scores(rows) - expected).max() < 1e-6
 
 
@@ -107,7 +102,7 @@ def test_training_twice_gives_the_same_file_and_learns(tmp_path: Path) -> None:
     need("lightgbm")
     data, _ = generated()
     for name in ("one", "two"):
-        write(boosted.train(NAMES, data, Plan(trees=30)), tmp_path / f"{name}.npz")
+        write(blocks.boosted(NAMES, data, TreePlan(trees=30)), tmp_path / f"{name}.npz")
     assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
     held, _ = generated(seed=4)
     found = load(tmp_path / "one.npz").scores(held.features)
@@ -115,17 +110,8 @@ def test_training_twice_gives_the_same_file_and_learns(tmp_path: Path) -> None:
     assert (right[:, None] > wrong[:200]).mean() > 0.9  # share of pairs in the right order
 
 
-def test_a_rising_feature_never_lowers_a_score() -> None:
-    need("lightgbm")
-    data, _ = generated()
-    model = boosted.train(NAMES, data, Plan(trees=30, rising=("b",)))
-    rows = np.tile(np.asarray([[0.2, 0.0, 0.1]]), (200, 1))
-    rows[:, 1] = np.linspace(-3, 3, 200)
-    assert (np.diff(model.scores(rows)) >= -1e-9).all()
-
-
 @pytest.mark.parametrize("labels", [np.zeros(4), np.ones(4)])
 def test_data_without_a_contrast_is_refused(labels: NDArray[np.float64]) -> None:
     need("lightgbm")
     with pytest.raises(DataBroken, match="no right row beside a wrong one"):
-        boosted.train(NAMES, Rows(np.zeros((4, 3)), labels, [4]))
+        blocks.boosted(NAMES, TreeRows(np.zeros((4, 3)), labels, [4]), TreePlan())

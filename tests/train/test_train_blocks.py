@@ -51,7 +51,7 @@ def sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         write_rows(tmp_path / f"sets/text/{name}.jsonl.xz", texts)
     write_rows(tmp_path / "sets/table_qa/pages.jsonl.xz", pages)
     write_rows(tmp_path / "sets/table_qa/questions.jsonl.xz", asked)
-    monkeypatch.setattr(training, "PLAN", training.Plan(trees=5, least=5))
+    monkeypatch.setattr(training, "PLAN", training.TreePlan(trees=5, least=5))
     return tmp_path / "sets"
 
 

@@ -90,10 +90,9 @@ def blocks_command(out: Path, sets: Path, share: float) -> None:
     from prunus.models.boosted import write
     from prunus_evals.report import json_line
     from prunus_train import blocks
-    from prunus_train.boosted import need_library
     from prunus_train.data.blocks import load
 
-    need_library()
+    blocks.need_library()
     model, found = blocks.train(load(sets, lambda line: click.echo(line, err=True), share))
     click.echo(json_line(found))
     write(model, out)
@@ -172,15 +171,16 @@ def reader_command(out: Path, sets: Path, base: Path | None, steps: int, **chose
     """
     from prunus_evals.report import json_line
     from prunus_train.data import reader as data
-    from prunus_train.reader_command import need_packages, run
-    from prunus_train.reader_presets import Hyper, Job
+    from prunus_train.reader_command import Job, need_packages, run
 
     def say(line: str) -> None:
         click.echo(line, err=True)
 
     need_packages()
+    from prunus_train.reader import Hyper  # needs torch
+
     share = chosen.pop("share")
-    job = Job(out, base, Hyper(steps=steps), **chosen)
+    job = Job(out, Hyper(steps=steps), base, **chosen)
     job.work.mkdir(parents=True, exist_ok=True)
     try:
         click.echo(json_line(run(job, data.make(job.work, sets, say, share), say)))

@@ -21,7 +21,7 @@ from prunus.answer.extract._reading import read
 from prunus.answer.extract._weights import READ_SIGNS, Weights, best, read_signs, weights, weights_of
 from prunus.core.ports import Reranker
 from prunus.core.text.answer_kinds import KINDS
-from prunus_train.data.quotes import Example
+from prunus_train.data.quotes import QuoteExample
 from prunus_train.errors import DataBroken
 
 _WEIGHTS: Final = {
@@ -71,7 +71,7 @@ _LOWER: Final = {"one": 0.45, "unspaced": 0.8}
 The bar of a reader is not: with it, a lower bar lets wrong pages through and finds hardly any answer more."""
 
 
-def train(examples: Sequence[Example], reranker: Reranker | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
+def train(examples: Sequence[QuoteExample], reranker: Reranker | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the weights that are learned from all examples, and figures of the dev half.
 
     :param reranker: a reader of segments; its bar is learned, too. Without one the bar of this version stays.
@@ -89,7 +89,7 @@ def train(examples: Sequence[Example], reranker: Reranker | None = None) -> tupl
     return stored, found
 
 
-def fit(examples: Sequence[Example], reranker: Reranker | None = None) -> dict[str, Any]:
+def fit(examples: Sequence[QuoteExample], reranker: Reranker | None = None) -> dict[str, Any]:
     """Return the weights that are learned from some examples, as ``weights.json`` holds them."""
     text, row = (np.round(found, 2) + 0.0 for found in fit_segments(examples))  # + 0.0: no minus zero
     unbarred = Weights(text, row, np.zeros(len(BEARING)), np.zeros(len(BEARING) + len(READ_SIGNS)))
@@ -103,7 +103,7 @@ def fit(examples: Sequence[Example], reranker: Reranker | None = None) -> dict[s
     }
 
 
-def fit_segments(examples: Sequence[Example]) -> tuple[Numbers, Numbers]:
+def fit_segments(examples: Sequence[QuoteExample]) -> tuple[Numbers, Numbers]:
     """Return the weights of the features, in other segments and in rows of tables, by gradient descent (Adam).
 
     :raises DataBroken: no question has a gold segment.
@@ -142,7 +142,7 @@ def fit_segments(examples: Sequence[Example]) -> tuple[Numbers, Numbers]:
     return parts[0], parts[0] + parts[1]
 
 
-def fit_bar(examples: Sequence[Example], weights: Weights, reranker: Reranker | None = None) -> Numbers:
+def fit_bar(examples: Sequence[QuoteExample], weights: Weights, reranker: Reranker | None = None) -> Numbers:
     """Return the weights of the signs that pages bear on a question, by logistic regression (Newton's method).
 
     Right and wrong pages count alike, and a set by the root of its questions.
@@ -194,13 +194,13 @@ def _signs(question: Question, weights: Weights, reranker: Reranker | None) -> N
     return np.concatenate([question.bearing(best(scores)), read_signs(scores, added)])
 
 
-def _of_bar(example: Example) -> float:
+def _of_bar(example: QuoteExample) -> float:
     """Return how much a question counts for the bar: pages as users have them, and tables, count more."""
     return (1.0 if example.dev else 0.5) * (1.5 if "table" in example.source else 1.0)
 
 
 def figures(
-    weights: Weights, examples: Sequence[Example], reranker: Reranker | None = None
+    weights: Weights, examples: Sequence[QuoteExample], reranker: Reranker | None = None
 ) -> dict[str, dict[str, float]]:
     """Return per source the questions, and the shares of them that are answered with gold first, at all, and wrongly.
 

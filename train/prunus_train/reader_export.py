@@ -20,9 +20,9 @@ import torch
 from numpy.typing import NDArray
 
 from prunus.core.installation import pip_install
+from prunus_train.data.reader import ABOVE
 from prunus_train.errors import TrainError
 from prunus_train.reader_model import CrossEncoder
-from prunus_train.reader_presets import ABOVE
 
 GRAPH: Final = "model_int8.onnx"
 _INPUTS: Final = ("input_ids", "attention_mask", "token_type_ids")

@@ -1,6 +1,6 @@
 """A small ensemble of boosted regression trees with a linear part, read from one file and evaluated by numpy alone.
 
-The file is an ``.npz`` of plain arrays, as ``prunus_train.boosted`` writes it. A row's score is ``bias`` plus the
+The file is an ``.npz`` of plain arrays, as ``prunus train blocks`` writes it. A row's score is ``bias`` plus the
 linear part plus one leaf of each tree. Features are compared as float32, so that the thresholds, which are stored as
 float32 too, send every row to the leaf to which training sent it.
 """

@@ -21,11 +21,12 @@ from typing import Any
 import prunus
 from prunus.core.errors import BadBudget
 from prunus_evals import labels, tasks
-from prunus_evals.data import Row, rows
 from prunus_evals.labels import PUBLISHED, Recipe
 from prunus_evals.records import Document, Question, one_page
 from prunus_evals.split import Half
+from prunus_evals.tasks.table_qa import nth_table
 from prunus_train.data.form import content, form_of
+from prunus_train.data.sets import table_pages
 from prunus_train.data.sheet import rows_of, same_settings, write_whole
 from prunus_train.errors import DataBroken
 
@@ -190,22 +191,15 @@ def from_sets(folder: Path) -> Iterator[list[Question]]:
 
     A question counts whose answer is in its table and in the visible page, and not in the question.
     """
-    from prunus_evals.tasks.table_qa import nth_table
-
-    asked: dict[str, list[Row]] = {}
-    for row in rows("table_qa/questions", folder):
-        if row["in_gold_table"] and row["in_visible_text"] and not row["answer_in_question"]:
-            asked.setdefault(row["page"], []).append(row)
-    for page in rows("table_qa/pages", folder):
+    for page, questions in table_pages(folder):
         documents = one_page(page["html"])
-        found = []
-        for row in asked.get(page["page"], ()):
-            table, answers = nth_table(page["html"], int(row["table_index"])), tuple(row["answers"])
-            found.append(
-                Question(row["id"], "table_qa", page["page"], documents, row["question"], answers, gold_table=table)
+        yield [
+            Question(
+                row["id"], "table_qa", page["page"], documents, row["question"], tuple(row["answers"]),
+                gold_table=nth_table(page["html"], int(row["table_index"])),
             )
-        if found:
-            yield found
+            for row in questions
+        ]  # fmt: skip
 
 
 def read(path: Path) -> Iterator[dict[str, Any]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import html
 import random
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
@@ -32,7 +31,7 @@ from prunus.evidence.segments import segments
 from prunus_evals import quotes
 from prunus_evals.data import rows
 from prunus_evals.metrics import matching
-from prunus_evals.split import digest
+from prunus_train.data.sets import check_files, letters, table_pages
 
 _BUDGET: Final = 4096
 """Tokens of evidence for an answer without a model, as by default in ``prunus.ask``."""
@@ -55,7 +54,7 @@ _WHOLE: Final = frozenset({"clapnq_en", "fetaqa_en"})
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class QuoteExample:
     """A question with the segments of its page.
 
     :param gold: which of them hold the answer.
@@ -70,7 +69,7 @@ class Example:
     dev: bool
 
 
-class Reader:
+class PageCutter:
     """Cuts pages into the segments that the extractor is shown for a question."""
 
     def __init__(self) -> None:
@@ -84,18 +83,17 @@ class Reader:
         return Question(query, tagged, cosines(self._embedder, query, tagged)) if tagged else None
 
 
-def load(sets: Path, report: Callable[[str], None]) -> list[Example]:
+def load(sets: Path, report: Callable[[str], None]) -> list[QuoteExample]:
     """Return the examples of the dev half and of the training sets.
 
     :param sets: folder of the training sets.
     :raises DataMissing: a file of the data is missing.
     """
-    for name in ("table_qa/questions", "table_qa/pages", *(f"text/{name}" for name in _TEXTS)):
-        next(rows(name, sets), None)  # a missing file is said before the work of minutes
-    reader, found = Reader(), list[Example]()
-    sources = [(name, from_task(name, reader)) for name in quotes.TASKS]
-    sources.append(("tables", from_tables(sets, reader)))
-    sources += [(name, from_texts(name, sets, reader)) for name in _TEXTS]
+    check_files(sets, list(_TEXTS))
+    cutter, found = PageCutter(), list[QuoteExample]()
+    sources = [(name, from_task(name, cutter)) for name in quotes.TASKS]
+    sources.append(("tables", from_tables(sets, cutter)))
+    sources += [(name, from_texts(name, sets, cutter)) for name in _TEXTS]
     for name, examples in sources:
         before = len(found)
         found += examples
@@ -103,36 +101,31 @@ def load(sets: Path, report: Callable[[str], None]) -> list[Example]:
     return found
 
 
-def from_task(name: str, reader: Reader) -> Iterator[Example]:
+def from_task(name: str, cutter: PageCutter) -> Iterator[QuoteExample]:
     """Yield the questions of the dev half of an evaluation task; the wrong page is the next one, as there."""
     pages = quotes.load(name, "dev")
     following = prunus.read(pages[0][0].html)
     for page in reversed(pages):
         own = prunus.read(page[0].html)
         for asked in page:
-            question = reader.question(asked.question, own)
+            question = cutter.question(asked.question, own)
             if question is not None:
                 gold = [matching.holds(segment.text, asked.answers) for segment in question.tagged]
-                wrong = reader.question(asked.question, following)
-                yield Example(name, question, np.asarray(gold), wrong, dev=True)
+                wrong = cutter.question(asked.question, following)
+                yield QuoteExample(name, question, np.asarray(gold), wrong, dev=True)
         following = own
 
 
-def from_tables(sets: Path, reader: Reader) -> Iterator[Example]:
+def from_tables(sets: Path, cutter: PageCutter) -> Iterator[QuoteExample]:
     """Yield questions about the first whole pages with tables; the wrong page is the one before."""
-    asked: dict[str, list[dict[str, Any]]] = {}
-    for row in rows("table_qa/questions", sets):
-        if row["in_gold_table"] and row["in_visible_text"] and not row["answer_in_question"]:
-            asked.setdefault(row["page"], []).append(row)
     before: Documents | None = None
-    for page in islice((page for page in rows("table_qa/pages", sets) if page["page"] in asked), _TABLE_PAGES):
+    for page, chosen in islice(table_pages(sets, _EACH), _TABLE_PAGES):
         own = prunus.read(page["html"])
-        chosen = sorted(asked[page["page"]], key=lambda row: digest(row["id"]))[:_EACH]
-        yield from _examples("tables", chosen, own, before, reader)
+        yield from _examples("tables", chosen, own, before, cutter)
         before = own
 
 
-def from_texts(name: str, sets: Path, reader: Reader) -> Iterator[Example]:
+def from_texts(name: str, sets: Path, cutter: PageCutter) -> Iterator[QuoteExample]:
     """Yield questions about the first documents of a set of texts; the wrong page is the one before."""
     size, together = _TEXTS[name]
     seed = random.Random(name)
@@ -144,20 +137,20 @@ def from_texts(name: str, sets: Path, reader: Reader) -> Iterator[Example]:
         own = prunus.read(page_of([asked[0] for asked in group]))
         for asked in group:
             seed.shuffle(asked)
-        yield from _examples(name, [row for asked in group for row in asked[:_EACH]], own, before, reader)
+        yield from _examples(name, [row for asked in group for row in asked[:_EACH]], own, before, cutter)
         before = own
 
 
 def _examples(
-    source: str, chosen: Sequence[dict[str, Any]], own: Documents, before: Documents | None, reader: Reader
-) -> Iterator[Example]:
+    source: str, chosen: Sequence[dict[str, Any]], own: Documents, before: Documents | None, cutter: PageCutter
+) -> Iterator[QuoteExample]:
     """Yield the questions that have gold; the first of them is asked of the wrong page, too."""
     for place, row in enumerate(chosen):
-        question = reader.question(row["question"], own)
+        question = cutter.question(row["question"], own)
         gold = [is_gold(source, row, segment.text) for segment in question.tagged] if question else []
         if question is not None and any(gold):
-            wrong = reader.question(row["question"], before) if before is not None and not place else None
-            yield Example(source, question, np.asarray(gold), wrong, dev=False)
+            wrong = cutter.question(row["question"], before) if before is not None and not place else None
+            yield QuoteExample(source, question, np.asarray(gold), wrong, dev=False)
 
 
 def page_of(documents: Sequence[Mapping[str, Any]]) -> str:
@@ -184,15 +177,11 @@ def _body(document: Mapping[str, Any], several: bool) -> str:
 
 def is_gold(source: str, row: Mapping[str, Any], text: str) -> bool:
     """Tell whether a segment holds an answer and is of a gold unit, as far as the set marks them."""
-    answers, letters = [answer for answer in row["answers"] if answer.strip()], _letters(text)
+    answers, own = [answer for answer in row["answers"] if answer.strip()], letters(text)
     if "gold" in row:
-        units = [_letters(row["units"][place]) for place in row["gold"]]
-        if not letters or not any(letters in unit or (unit and unit in letters) for unit in units):
+        units = [letters(row["units"][place]) for place in row["gold"]]
+        if not own or not any(own in unit or (unit and unit in own) for unit in units):
             return False
         if not answers or source in _WHOLE:
             return True
     return matching.holds(text, answers)
-
-
-def _letters(text: str) -> str:
-    return re.sub(r"\W+", "", text)

@@ -1,8 +1,9 @@
-"""Questions with the best blocks of their pages, to train the cross-encoder of ``prunus train reader``.
+"""Questions with the best blocks, or the best segments, of their pages: what ``prunus train reader`` learns from.
 
-A page is read, cut and ranked by the functions that pruning calls, so a candidate looks in training as it does in use:
-the block's text, its breadcrumbs and the score of the cheap scorer. Gold is what holds the answer at its known place.
-Only sets whose licence is certain are read, in English.
+A page is read, cut and ranked by the functions that pruning and the extractor ``sentences`` call, so that a candidate
+looks in training as it does in use. Gold is what holds the answer at its known position. A question about segments may
+bring the best segments of a wrong page, so that the model learns what an answer is, and not only which segment is the
+best. Only sets whose licence is certain are read, in English.
 """
 
 from __future__ import annotations
@@ -10,30 +11,36 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 import prunus
+from prunus.answer.extract._features import Question as Segments
+from prunus.answer.extract._reading import READ, pair_texts
+from prunus.answer.extract._weights import weights
 from prunus.core.settings import Settings
 from prunus.engines import assemble
 from prunus.evidence.blocks import Blocks
 from prunus.evidence.documents import Documents
 from prunus.evidence.score._signals import above_texts
 from prunus_evals.bm25 import BM25
-from prunus_evals.data import rows
+from prunus_evals.data import Row, rows
 from prunus_evals.errors import MetricError
 from prunus_evals.labels import gold_blocks
+from prunus_evals.metrics import matching
 from prunus_evals.records import Question, one_page
 from prunus_evals.split import digest, half
 from prunus_evals.tasks.table_qa import nth_table
-from prunus_train.data import reader_segments
-from prunus_train.data.quotes import is_gold, page_of
-from prunus_train.data.reader_questions import ReaderQuestion, documents_of, is_used, shaped
-from prunus_train.reader_presets import ABOVE
+from prunus_train.data.quotes import PageCutter, is_gold, page_of
+from prunus_train.data.sets import english_documents, is_used, letters, table_pages, with_rows
+
+ABOVE: Final = 200
+"""Most code points of breadcrumbs before a text, as the engine ``reader`` reads them."""
 
 CANDIDATES: Final = 32
 """Best blocks of a page that are kept for a question; gold beyond them is added."""
@@ -41,18 +48,55 @@ CANDIDATES: Final = 32
 _WORDS: Final = (16, 32, 48, 48)
 """Words per block: the sizes that pruning takes for small and large budgets."""
 
-_TEXTS: Final = {
+TEXTS: Final = {
     "qed_en": (240, 2, 5), "clapnq_en": (290, 2, 5), "covidqa_en": (92, 8, 1), "ottqa_en": (1200, 2, 1),
     "tatqa_en": (550, 3, 2), "fetaqa_en": (1500, 2, 4), "evidence_inference_en": (200, 1, 1),
     "faq_docs_multi": (150, 3, 1),
 }  # fmt: skip
-"""Sets of texts: documents that are used, questions of each, and documents that make a page."""
+"""Sets of texts for blocks: documents that are used, questions of each, and documents that make a page."""
+
+SEGMENT_TEXTS: Final = {
+    "qed_en": (240, 2, 6), "clapnq_en": (290, 2, 6), "covidqa_en": (92, 8, 1), "ottqa_en": (1200, 2, 1),
+    "tatqa_en": (550, 4, 2), "fetaqa_en": (1500, 2, 3), "faq_docs_multi": (150, 3, 1),
+}  # fmt: skip
+"""The same for segments."""
 
 _FEW: Final = 8
-"""Questions of a page of ``table_qa`` at most."""
+"""Questions of a page of ``table_qa`` at most; about segments the first three are also asked of a wrong page."""
+
+_WRONG: Final = 8
+"""Segments of a wrong page that are kept, the best."""
 
 _TOGETHER: Final = 6
 """Passages of ``nq_passages`` that make a page: the gold one and those that BM25 confuses with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderQuestion:
+    """A question and its candidates, best first by the cheap score.
+
+    :param source: the set; ``…/segments`` where the candidates are segments, else they are blocks.
+    :param page: what the held-out part is drawn by.
+    :param answers: the short answers; [] where none are known.
+    :param texts: each candidate as the model reads it.
+    :param cheap: score of each: of segments by the learned weights, of blocks in standard deviations from their mean.
+    :param gold: indices of the candidates that hold the answer.
+    :param wrong: the best candidates of a page that does not answer; [] where it is not asked of one.
+    """
+
+    source: str
+    page: str
+    question: str
+    answers: Sequence[str]
+    texts: Sequence[str]
+    cheap: Sequence[float]
+    gold: Sequence[int]
+    wrong: Sequence[str] = ()
+
+    @property
+    def held_out(self) -> bool:
+        """Whether the question is for validation only: one page in sixteen."""
+        return digest(self.page)[1] == "0"
 
 
 def make(folder: Path, sets: Path, report: Callable[[str], None], share: float = 1.0) -> list[ReaderQuestion]:
@@ -63,14 +107,12 @@ def make(folder: Path, sets: Path, report: Callable[[str], None], share: float =
     :raises DataMissing: a file of the data is missing.
     """
     makers: dict[str, Callable[[], Iterator[ReaderQuestion]]] = {
-        "tables": partial(from_tables, sets, share),
-        "nq_passages": partial(from_passages, share),
-        **{name: partial(from_texts, name, sets, share) for name in _TEXTS},
-        "tables/segments": partial(reader_segments.from_tables, sets, share),
-        "nq_passages/segments": partial(reader_segments.from_passages, share),
-        **{
-            f"{name}/segments": partial(reader_segments.from_texts, name, sets, share) for name in reader_segments.TEXTS
-        },
+        "tables": partial(block_tables, sets, share),
+        "nq_passages": partial(block_passages, share),
+        **{name: partial(block_texts, name, sets, share) for name in TEXTS},
+        "tables/segments": partial(segment_tables, sets, share),
+        "nq_passages/segments": partial(segment_passages, share),
+        **{f"{name}/segments": partial(segment_texts, name, sets, share) for name in SEGMENT_TEXTS},
     }
     found: list[ReaderQuestion] = []
     for name, maker in makers.items():
@@ -79,8 +121,8 @@ def make(folder: Path, sets: Path, report: Callable[[str], None], share: float =
         if not path.exists():
             part = path.with_suffix(".part")
             with part.open("w", encoding="utf-8") as file:
-                for asked in maker():
-                    file.write(json.dumps(asdict(asked), ensure_ascii=False) + "\n")
+                for question in maker():
+                    file.write(json.dumps(asdict(question), ensure_ascii=False) + "\n")
             part.replace(path)
         with path.open(encoding="utf-8") as lines:
             made = [ReaderQuestion(**json.loads(line)) for line in lines]
@@ -89,17 +131,54 @@ def make(folder: Path, sets: Path, report: Callable[[str], None], share: float =
     return found
 
 
-def from_tables(sets: Path, share: float) -> Iterator[ReaderQuestion]:
+def _pages_of_texts(
+    name: str, sets: Path, share: float, use: tuple[int, int, int]
+) -> Iterator[tuple[str, Documents, list[Row]]]:
+    """Yield pages of a set of texts, several short documents together: a name, the page, and its questions."""
+    size, few, together = use
+    firsts = english_documents(name, sets, share, size, few)
+    for start in range(0, len(firsts), together):
+        group = firsts[start : start + together]
+        page = prunus.read(page_of([with_rows(questions[0]) for questions in group]))
+        yield f"{name}:{group[0][0]['id']}", page, [row for questions in group for row in questions]
+
+
+Passages = list[tuple[str, str]]
+"""Text and title of each."""
+
+
+def _passages(share: float, best: int) -> Iterator[tuple[Row, Passages, Passages]]:
+    """Yield questions of the dev half of ``nq_passages``, each with the passages of its page, and those but gold.
+
+    :param best: of so many first passages by BM25 some stand beside the gold one.
+    """
+    found = [row for row in rows("rank/nq_passages") if half(row["gold_title"]) == "dev"]
+    texts = list({row["gold_text"]: row["gold_title"] for row in found}.items())
+    index = BM25([text for text, _ in texts])
+    for row in found:
+        if not is_used(row["gold_title"], share):
+            continue
+        order = np.argsort(-index.scores(row["question"]), kind="stable")[:best].tolist()
+        others = [texts[place] for place in order if texts[place][0] != row["gold_text"]][: _TOGETHER - 1]
+        own = [*others, (row["gold_text"], row["gold_title"])]
+        random.Random(row["question"]).shuffle(own)
+        yield row, own, others
+
+
+def _page(passages: Passages) -> Documents:
+    return prunus.read(page_of([{"title": title, "units": [text], "kind": "sentence"} for text, title in passages]))
+
+
+# --- blocks --------------------------------------------------------------------------------------
+
+
+def block_tables(sets: Path, share: float) -> Iterator[ReaderQuestion]:
     """Yield questions about whole pages with tables."""
-    asked: dict[str, list[Any]] = {}
-    for row in rows("table_qa/questions", sets):
-        if row["in_gold_table"] and row["in_visible_text"] and not row["answer_in_question"]:
-            asked.setdefault(row["page"], []).append(row)
-    for page in rows("table_qa/pages", sets):
-        if page["page"] not in asked or not is_used(page["page"], share):
+    for page, chosen in table_pages(sets, _FEW):
+        if not is_used(page["page"], share):
             continue
         documents = prunus.read(page["html"])
-        for row in sorted(asked[page["page"]], key=lambda row: digest(row["id"]))[:_FEW]:
+        for row in chosen:
             try:
                 table = nth_table(page["html"], int(row["table_index"]))
             except MetricError:
@@ -108,52 +187,37 @@ def from_tables(sets: Path, share: float) -> Iterator[ReaderQuestion]:
                 row["id"], "tables", page["page"], one_page(page["html"]), row["question"], tuple(row["answers"]),
                 gold_table=table,
             )  # fmt: skip
-            yield from _asked(question, documents, partial(_in_table, question))
+            yield from _with_blocks(question, documents, partial(_in_table, question))
 
 
-def from_passages(share: float) -> Iterator[ReaderQuestion]:
+def block_passages(share: float) -> Iterator[ReaderQuestion]:
     """Yield questions of the dev half of ``nq_passages``, each with a page of six passages."""
-    found = [row for row in rows("rank/nq_passages") if half(row["gold_title"]) == "dev"]
-    texts = list({row["gold_text"]: row["gold_title"] for row in found}.items())
-    index = BM25([text for text, _ in texts])
-    for row in found:
-        if not is_used(row["gold_title"], share):
-            continue
-        order = np.argsort(-index.scores(row["question"]), kind="stable")[:_TOGETHER].tolist()
-        chosen = [texts[place] for place in order if texts[place][0] != row["gold_text"]][: _TOGETHER - 1]
-        chosen.append((row["gold_text"], row["gold_title"]))
-        random.Random(row["question"]).shuffle(chosen)
-        documents = [{"title": title, "units": [text], "kind": "sentence"} for text, title in chosen]
+    for row, own, _ in _passages(share, _TOGETHER):
         question = Question("", "nq_passages", row["gold_title"], (), row["question"], tuple(row["answers"][:1]))
         gold = {"units": [row["gold_text"]], "gold": [0], "answers": row["answers"]}
-        yield from _asked(question, prunus.read(page_of(documents)), partial(_marked, "nq_passages", gold))
+        yield from _with_blocks(question, _page(own), partial(_in_unit, "nq_passages", gold))
 
 
-def from_texts(name: str, sets: Path, share: float) -> Iterator[ReaderQuestion]:
-    """Yield questions about the documents of a set of texts; several short ones make a page."""
-    size, few, together = _TEXTS[name]
-    firsts = documents_of(name, sets, share, size, few)
-    for start in range(0, len(firsts), together):
-        group = firsts[start : start + together]
-        documents = prunus.read(page_of([shaped(asked[0]) for asked in group]))
-        page = f"{name}:{group[0][0]['id']}"
-        for row in (row for asked in group for row in asked):
+def block_texts(name: str, sets: Path, share: float) -> Iterator[ReaderQuestion]:
+    """Yield questions about the documents of a set of texts."""
+    for page, documents, questions in _pages_of_texts(name, sets, share, TEXTS[name]):
+        for row in questions:
             question = Question(str(row["id"]), name, page, (), row["question"], tuple(row["answers"]))
-            yield from _asked(question, documents, partial(_marked, name, row))
+            yield from _with_blocks(question, documents, partial(_in_unit, name, row))
 
 
 def _in_table(question: Question, blocks: Blocks) -> list[int]:
     return gold_blocks(blocks, question)
 
 
-def _marked(name: str, row: Mapping[str, Any], blocks: Blocks) -> list[int]:
+def _in_unit(name: str, row: Mapping[str, Any], blocks: Blocks) -> list[int]:
     return [place for place, text in enumerate(blocks.texts) if is_gold(name, row, text)]
 
 
-def _asked(
+def _with_blocks(
     question: Question, documents: Documents, gold_of: Callable[[Blocks], Sequence[int]]
 ) -> Iterator[ReaderQuestion]:
-    """Yield a question with its candidates; nothing where no block, or every block, is gold."""
+    """Yield a question with its best blocks; nothing where no block, or more than half of them, is gold."""
     words = _WORDS[int(digest(question.question)[0], 16) % len(_WORDS)]
     blocks = documents.blocks(words, "blocks")
     gold = set(gold_of(blocks))
@@ -168,16 +232,85 @@ def _asked(
     cheap = [round(float((scores[place] - scores[best].mean()) / spread), 3) for place in best]
     above = above_texts(blocks)
     yield ReaderQuestion(
-        question.task,
-        question.page,
-        question.question,
-        [*question.answers],
-        [pair_text(above[place], blocks.texts[place][:1000]) for place in best],
-        cheap,
+        question.task, question.page, question.question, [*question.answers],
+        [pair_text(above[place], blocks.texts[place][:1000]) for place in best], cheap,
         [number for number, place in enumerate(best) if place in gold],
-    )
+    )  # fmt: skip
 
 
 def pair_text(above: str, text: str) -> str:
     """Return a block as the model reads it: breadcrumbs, then text."""
     return f"{above[:ABOVE]}\n{text}" if above else text
+
+
+# --- segments ------------------------------------------------------------------------------------
+
+
+def segment_tables(sets: Path, share: float) -> Iterator[ReaderQuestion]:
+    """Yield questions about whole pages with tables; the wrong page is the one before."""
+    cutter = PageCutter()
+    before: Documents | None = None
+    for page, chosen in table_pages(sets, _FEW):
+        if not is_used(page["page"], share):
+            continue
+        own = prunus.read(page["html"])
+        for place, row in enumerate(chosen):
+            question = cutter.question(row["question"], own)
+            if question is not None:
+                gold = [matching.holds(segment.text, row["answers"]) for segment in question.tagged]
+                wrong = cutter.question(row["question"], before) if before is not None and place < 3 else None
+                yield from _with_segments("tables", page["page"], row["answers"], question, gold, wrong)
+        before = own
+
+
+def segment_passages(share: float) -> Iterator[ReaderQuestion]:
+    """Yield questions of the dev half of ``nq_passages``, each with a page of six passages, and one without its own."""
+    cutter = PageCutter()
+    for row, own, others in _passages(share, _TOGETHER + 2):
+        question, wrong = (cutter.question(row["question"], _page(part)) for part in (own, others))
+        if question is not None:
+            passage = letters(row["gold_text"])
+            gold = [
+                letters(segment.text) in passage and matching.holds(segment.text, row["answers"])
+                for segment in question.tagged
+            ]
+            yield from _with_segments("nq_passages", row["gold_title"], row["answers"][:3], question, gold, wrong)
+
+
+def segment_texts(name: str, sets: Path, share: float) -> Iterator[ReaderQuestion]:
+    """Yield questions about the documents of a set of texts; every other one is also asked of the page before."""
+    cutter = PageCutter()
+    before: Documents | None = None
+    for page, own, questions in _pages_of_texts(name, sets, share, SEGMENT_TEXTS[name]):
+        for place, row in enumerate(questions):
+            question = cutter.question(row["question"], own)
+            if question is not None:
+                gold = [is_gold(name, row, segment.text) for segment in question.tagged]
+                wrong = cutter.question(row["question"], before) if before is not None and not place % 2 else None
+                yield from _with_segments(name, page, row["answers"], question, gold, wrong)
+        before = own
+
+
+def _with_segments(
+    source: str, page: str, answers: Sequence[str], question: Segments, gold: Sequence[bool], wrong: Segments | None
+) -> Iterator[ReaderQuestion]:
+    """Yield a question with its best segments; nothing where none, or each of them, is gold."""
+    scores, order = _ranked(question)
+    golds = [place for place in order if gold[place]]
+    best = order[:READ]
+    if golds and not set(golds) & set(best):
+        best = [*best[:-1], golds[0]]
+    right = [number for number, place in enumerate(best) if gold[place]]
+    if not right or len(right) == len(best):
+        return
+    others = pair_texts(wrong.tagged, _ranked(wrong)[1][:_WRONG]) if wrong is not None else []
+    yield ReaderQuestion(
+        f"{source}/segments", page, question.query, [*answers], pair_texts(question.tagged, best),
+        [round(float(scores[place]), 3) for place in best], right, others,
+    )  # fmt: skip
+
+
+def _ranked(question: Segments) -> tuple[NDArray[np.float64], list[int]]:
+    """Return the scores of the segments by the learned weights, and their indexes, best first."""
+    scores = weights().scores(question.features)
+    return scores, np.argsort(-scores, kind="stable").tolist()
