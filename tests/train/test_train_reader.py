@@ -21,14 +21,16 @@ from prunus.core.errors import BadInput
 from prunus.models.rerank.prunus import Engine
 
 pytest.importorskip("selectolax", reason="the tasks of the evaluation are not installed")
+pytest.importorskip("torch")
 
-from prunus_train.data.reader_questions import ReaderQuestion
+from prunus_train.data.reader import ReaderQuestion
 from prunus_train.errors import DataBroken, Stopped
-from prunus_train.reader_presets import Hyper, Job
+from prunus_train.reader import ReaderHyper
+from prunus_train.reader_command import ReaderJob
 
 pytestmark = pytest.mark.full
 
-HYPER = Hyper(steps=60, questions=8, blocks=4, max_tokens=32, rate=3e-3, head_rate=1e-2, every=10, validate=8)
+HYPER = ReaderHyper(steps=60, questions=8, blocks=4, max_tokens=32, rate=3e-3, head_rate=1e-2, every=10, validate=8)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -73,7 +75,7 @@ def questions(count: int = 160, seed: int = 5) -> list[ReaderQuestion]:
     return found
 
 
-def run(job: Job, asked: list[ReaderQuestion]) -> dict[str, Any]:
+def run(job: ReaderJob, asked: list[ReaderQuestion]) -> dict[str, Any]:
     from prunus_train.reader_command import run
 
     return run(job, asked, lambda line: None)
@@ -82,7 +84,7 @@ def run(job: Job, asked: list[ReaderQuestion]) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def trained(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("trained") / "model"
-    figures = run(Job(out, base, HYPER, frozen=0, read_tokens=32), questions())
+    figures = run(ReaderJob(out, HYPER, base, frozen=0, read_tokens=32), questions())
     held_out = figures["held_out"]
     assert held_out["blocks"]["0"]["all"] > 0.8  # chance is .41
     assert held_out["segments"]["0"]["all"] > 0.7  # chance is .17
@@ -112,7 +114,7 @@ def test_its_product_changes_what_pruning_keeps(trained: Path) -> None:
 
 def test_it_overfits_a_handful(base: Path, tmp_path: Path) -> None:
     few = [asked for asked in questions() if not asked.held_out][:4]
-    run(Job(tmp_path / "model", base, Hyper(40, 4, 4, 32, 3e-3, 1e-2, every=10), frozen=0), few)
+    run(ReaderJob(tmp_path / "model", ReaderHyper(40, 4, 4, 32, 3e-3, 1e-2, every=10), base, frozen=0), few)
     log = [json.loads(line) for line in (tmp_path / "model.work" / "log.jsonl").read_text().splitlines()]
     assert log[-1]["loss"] < 0.05 < log[0]["loss"]
 
@@ -120,8 +122,8 @@ def test_it_overfits_a_handful(base: Path, tmp_path: Path) -> None:
 def test_a_stopped_training_resumes_exactly(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from prunus_train import reader
 
-    asked, hyper = questions(20), Hyper(8, 4, 4, 32, 3e-3, 1e-2, every=4, validate=2)
-    run(Job(tmp_path / "whole", base, hyper), asked)
+    asked, hyper = questions(20), ReaderHyper(8, 4, 4, 32, 3e-3, 1e-2, every=4, validate=2)
+    run(ReaderJob(tmp_path / "whole", hyper, base), asked)
 
     real = reader._step
 
@@ -141,9 +143,9 @@ def test_a_stopped_training_resumes_exactly(base: Path, tmp_path: Path, monkeypa
 
     monkeypatch.setattr(reader, "_step", stopped_after(3))
     with pytest.raises(Stopped, match="interrupted at step 3"):
-        run(Job(tmp_path / "parts", base, hyper), asked)
+        run(ReaderJob(tmp_path / "parts", hyper, base), asked)
     monkeypatch.setattr(reader, "_step", real)
-    run(Job(tmp_path / "parts", base, hyper), asked)
+    run(ReaderJob(tmp_path / "parts", hyper, base), asked)
     files = [(tmp_path / name / "model_int8.onnx").read_bytes() for name in ("whole", "parts")]
     assert files[0] == files[1]
 
@@ -202,9 +204,9 @@ def test_the_answers_tokens_are_found(base: Path) -> None:
 
 def test_bad_input_is_one_line(base: Path, tmp_path: Path) -> None:
     with pytest.raises(DataBroken, match="no question of the training data"):
-        run(Job(tmp_path / "a", base, HYPER), [])
+        run(ReaderJob(tmp_path / "a", HYPER, base), [])
     with pytest.raises(DataBroken, match=r"is no tokenizer"):
-        run(Job(tmp_path / "b", tmp_path, HYPER), questions(4))
+        run(ReaderJob(tmp_path / "b", HYPER, tmp_path), questions(4))
     (tmp_path / "empty").mkdir()
     with pytest.raises(BadInput, match="no model of `prunus train reader`"):
         Engine(str(tmp_path / "empty")).rerank("x", ["y"])

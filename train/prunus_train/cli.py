@@ -171,16 +171,16 @@ def reader_command(out: Path, sets: Path, base: Path | None, steps: int, **chose
     """
     from prunus_evals.report import json_line
     from prunus_train.data import reader as data
-    from prunus_train.reader_command import Job, need_packages, run
+    from prunus_train.reader_command import ReaderJob, need_packages, run
 
     def say(line: str) -> None:
         click.echo(line, err=True)
 
     need_packages()
-    from prunus_train.reader import Hyper  # needs torch
+    from prunus_train.reader import ReaderHyper  # needs torch
 
     share = chosen.pop("share")
-    job = Job(out, Hyper(steps=steps), base, **chosen)
+    job = ReaderJob(out, ReaderHyper(steps=steps), base, **chosen)
     job.work.mkdir(parents=True, exist_ok=True)
     try:
         click.echo(json_line(run(job, data.make(job.work, sets, say, share), say)))

@@ -12,6 +12,7 @@ The draws of a step depend on the seed and its number alone, so a stopped traini
 from __future__ import annotations
 
 import json
+import os
 import random
 import time
 from collections import defaultdict
@@ -27,12 +28,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from prunus_evals.split import digest
-from prunus_train import checkpoint
-from prunus_train.checkpoint import Place
 from prunus_train.data.reader import ReaderQuestion
 from prunus_train.errors import DataBroken, Stopped
 from prunus_train.interrupts import Interrupts
 from prunus_train.reader_model import CrossEncoder
+
+CHECKPOINT: Final = "checkpoint.safetensors"
+"""File of the weights, the optimiser's state and the progress, from which a stopped training goes on; no pickle."""
 
 BESIDE: Final = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 """Weights of the cheap score that validation tries."""
@@ -49,7 +51,7 @@ _FEW: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Hyper:
+class ReaderHyper:
     """The hyper-parameters of a training.
 
     :param steps: optimiser steps.
@@ -75,8 +77,20 @@ class Hyper:
     validate: int = 160
 
 
+@dataclass(slots=True)
+class TrainingState:
+    """The progress of a training.
+
+    :param step: number of optimiser steps done.
+    :param seconds: training time so far, over all runs.
+    """
+
+    step: int = 0
+    seconds: float = 0.0
+
+
 @dataclass(frozen=True, slots=True)
-class Run:
+class ReaderRun:
     """One training: its hyper-parameters, its folder for checkpoint and log, and its seed.
 
     :param bf16: compute in bfloat16, which is faster where the processor knows it; weights stay float32.
@@ -84,22 +98,22 @@ class Run:
         ``hyper.steps``.
     """
 
-    hyper: Hyper
+    hyper: ReaderHyper
     folder: Path
     seed: int = 0
     bf16: bool = False
     minutes: float = 0.0
 
-    def progress(self, place: Place) -> float:
+    def progress(self, state: TrainingState) -> float:
         """Return the share of the training that is done; 1 and above: finished."""
         if self.minutes:
-            return place.seconds / (60 * self.minutes)
-        return place.step / self.hyper.steps
+            return state.seconds / (60 * self.minutes)
+        return state.step / self.hyper.steps
 
 
 def train(
-    run: Run, model: CrossEncoder, tokenizer: Any, asked: Sequence[ReaderQuestion], say: Callable[[str], None]
-) -> Place:
+    run: ReaderRun, model: CrossEncoder, tokenizer: Any, asked: Sequence[ReaderQuestion], say: Callable[[str], None]
+) -> TrainingState:
     """Train a model in place, from its checkpoint where there is one.
 
     :param tokenizer: a ``tokenizers.Tokenizer`` that gives each text of a pair its own [CLS].
@@ -119,37 +133,37 @@ def train(
     settings = {
         "hyper": asdict(hyper), "seed": run.seed, "bf16": run.bf16, "minutes": run.minutes, "questions": len(asked)
     }  # fmt: skip
-    place = checkpoint.load(run.folder, model, optimizer, settings) or Place()
+    state = load_checkpoint(run.folder, model, optimizer, settings) or TrainingState()
     peak = [group["lr"] for group in (_groups(model, hyper))]
     tokenizer.enable_truncation(hyper.max_tokens, strategy="only_second")
-    started = time.monotonic() - place.seconds
+    started = time.monotonic() - state.seconds
     sums: list[tuple[float, float]] = []
     with Interrupts() as interrupts:
-        while run.progress(place) < 1:
-            lists = draw(sources, hyper, random.Random(f"{run.seed}:{place.step}"))
-            factor = _schedule(run.progress(place))
+        while run.progress(state) < 1:
+            lists = draw(sources, hyper, random.Random(f"{run.seed}:{state.step}"))
+            factor = _schedule(run.progress(state))
             for group, rate in zip(optimizer.param_groups, peak, strict=True):
                 group["lr"] = rate * factor
             sums.append(_step(model, tokenizer, lists, optimizer, run))
-            place.step += 1
-            place.seconds = time.monotonic() - started
-            done = run.progress(place) >= 1
-            due = place.step % hyper.every == 0 or done
-            if due or place.step % 10 == 0:
-                row: dict[str, Any] = {"step": place.step, "seconds": round(place.seconds)}
+            state.step += 1
+            state.seconds = time.monotonic() - started
+            done = run.progress(state) >= 1
+            due = state.step % hyper.every == 0 or done
+            if due or state.step % 10 == 0:
+                row: dict[str, Any] = {"step": state.step, "seconds": round(state.seconds)}
                 row["loss"], row["span"] = (round(float(np.mean(part)), 4) for part in zip(*sums, strict=True))
                 sums.clear()
                 if due:
                     row["valid"] = validate(model, tokenizer, held_out, run)
                 _note(run.folder, row, say)
             if due or interrupts.received:
-                checkpoint.save(run.folder, model, optimizer, place, settings)
+                save_checkpoint(run.folder, model, optimizer, state, settings)
             if interrupts.received and not done:
-                raise Stopped(f"interrupted at step {place.step}; run the same command to resume from {run.folder}")
-    return place
+                raise Stopped(f"interrupted at step {state.step}; run the same command to resume from {run.folder}")
+    return state
 
 
-def _groups(model: CrossEncoder, hyper: Hyper) -> list[dict[str, Any]]:
+def _groups(model: CrossEncoder, hyper: ReaderHyper) -> list[dict[str, Any]]:
     """Return the trained parameters by learning rate."""
     heads, gates, rest = [], [], []
     for name, parameter in model.named_parameters():
@@ -184,7 +198,7 @@ class Drawn:
     texts: Sequence[str]
 
 
-def draw(sources: dict[str, list[ReaderQuestion]], hyper: Hyper, chance: random.Random) -> list[Drawn]:
+def draw(sources: dict[str, list[ReaderQuestion]], hyper: ReaderHyper, chance: random.Random) -> list[Drawn]:
     """Return the questions of a step; a set with few questions is drawn less often."""
     names = sorted(sources)
     weights = [_weight(name) * min(1.0, len(sources[name]) / _FEW) for name in names]
@@ -206,7 +220,9 @@ def _weight(name: str) -> float:
     return _WEIGHTS.get(name, 1.0 if name.endswith("/segments") else 0.3)
 
 
-def _step(model: CrossEncoder, tokenizer: Any, lists: Sequence[Drawn], optimizer: Any, run: Run) -> tuple[float, float]:
+def _step(
+    model: CrossEncoder, tokenizer: Any, lists: Sequence[Drawn], optimizer: Any, run: ReaderRun
+) -> tuple[float, float]:
     """Do one step; return the mean loss of relevance and that of the answers' places."""
     model.train()
     scores, spans, marks = _forward(model, tokenizer, lists, run)
@@ -241,7 +257,7 @@ def _place_loss(spans: Sequence[Tensor], marks: tuple[list[int], list[int]]) -> 
 
 
 def _forward(
-    model: CrossEncoder, tokenizer: Any, lists: Sequence[Drawn], run: Run
+    model: CrossEncoder, tokenizer: Any, lists: Sequence[Drawn], run: ReaderRun
 ) -> tuple[Tensor, list[Tensor], list[tuple[list[int], list[int]] | None]]:
     """Return for each pair its score and the numbers of its text's tokens, and for each gold pair the answer's tokens.
 
@@ -324,7 +340,7 @@ def scores_of(model: CrossEncoder, tokenizer: Any, question: str, texts: Sequenc
     return scores
 
 
-def validate(model: CrossEncoder, tokenizer: Any, held_out: Sequence[ReaderQuestion], run: Run) -> dict[str, Any]:
+def validate(model: CrossEncoder, tokenizer: Any, held_out: Sequence[ReaderQuestion], run: ReaderRun) -> dict[str, Any]:
     """Return how often, and how high, gold stands first on held-out questions, by the weight of the cheap score.
 
     The figures of ``blocks`` are mean reciprocal ranks of the best gold block among all candidates, those of
@@ -376,3 +392,48 @@ def _note(folder: Path, row: dict[str, Any], say: Callable[[str], None]) -> None
     with (folder / "log.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps(row) + "\n")
     say(json.dumps(row))
+
+
+def save_checkpoint(folder: Path, model: Any, optimizer: Any, state: TrainingState, settings: dict[str, Any]) -> None:
+    """Write the weights, the optimiser's state, the progress and the settings into one file of the folder."""
+    from safetensors.torch import save_file
+
+    tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
+    for number, moments in optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer.{number}.{name}": value for name, value in moments.items()}
+    tensors = {name: value.detach().contiguous().cpu() for name, value in tensors.items()}
+    part = folder / f"{CHECKPOINT}.part"
+    save_file(tensors, str(part), {"state": json.dumps(asdict(state)), "settings": json.dumps(settings)})
+    with part.open("rb") as file:
+        os.fsync(file.fileno())
+    part.replace(folder / CHECKPOINT)
+
+
+def load_checkpoint(folder: Path, model: Any, optimizer: Any, settings: dict[str, Any]) -> TrainingState | None:
+    """Load a checkpoint into model and optimiser and return its progress; None where there is no checkpoint.
+
+    :raises DataBroken: the file is damaged, or belongs to a training with other settings.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    path = folder / CHECKPOINT
+    if not path.exists():
+        return None
+    try:
+        with safe_open(str(path), "pt") as file:
+            about = file.metadata()
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is not a mapping
+    except (SafetensorError, OSError) as error:
+        raise DataBroken(f"{path} is not a checkpoint ({error}); remove it to start anew") from error
+    if json.loads(about["settings"]) != settings:
+        raise DataBroken(f"{path} belongs to a training with other settings; use them, or remove it to start anew")
+    weights = {name.removeprefix("model."): value for name, value in tensors.items() if name.startswith("model.")}
+    model.load_state_dict(weights)
+    states: dict[int, dict[str, Any]] = {}
+    for name, value in tensors.items():
+        if name.startswith("optimizer."):
+            _, number, key = name.split(".", 2)
+            states.setdefault(int(number), {})[key] = value
+    groups = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict({"state": states, "param_groups": groups})
+    return TrainingState(**json.loads(about["state"]))

