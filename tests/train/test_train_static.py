@@ -116,7 +116,7 @@ def test_the_command_learns_writes_and_goes_on(sets: Path, tmp_path: Path, monke
     assert first.exit_code == 0, first.output
     figures = json.loads(first.stdout)
     assert figures["questions"] > figures["held_questions"] > 0
-    assert figures["trees"] > figures["learned_before"]
+    assert figures["learned"] > figures["learned_before"]
     stored = (tmp_path / "out" / "vectors.safetensors").read_bytes()
     table = load_file(str(tmp_path / "out" / "vectors.safetensors"))
     assert table["vectors"].dtype == np.int8 and table["scales"].shape == (len(table["vectors"]),)

@@ -40,7 +40,7 @@ from prunus_train.data.quotes import PageCutter, is_gold, page_of
 from prunus_train.data.sets import english_documents, is_used, letters, table_pages, with_rows
 
 ABOVE: Final = 200
-"""Most code points of breadcrumbs before a text, as the engine ``reader`` reads them."""
+"""Most code points of breadcrumbs before a text, as the engine ``prunus`` reads them."""
 
 CANDIDATES: Final = 32
 """Best blocks of a page that are kept for a question; gold beyond them is added."""

@@ -96,7 +96,7 @@ def make(sets: Path, folder: Path, sizes: Sizes, plan: fit.Plan, report: Report)
         "questions": len(made.asked.questions),
         "held_questions": len(made.held.questions),
         "learned_before": fit.accuracy(made.table, made.asked.first(_SHOWN)),
-        "trees": fit.accuracy(stored, made.asked.first(_SHOWN)),
+        "learned": fit.accuracy(stored, made.asked.first(_SHOWN)),
         "held_before": fit.accuracy(made.table, made.held),
         "held": fit.accuracy(stored, made.held),
     }
