@@ -8,7 +8,6 @@ import subprocess
 import sys
 import textwrap
 import time
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -128,9 +127,9 @@ def large(address: str, documents: int = 60, leaves: int = 40) -> Any:
 
 
 def test_a_large_index_finds_what_a_scan_finds(server: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    from prunus.index.store.postgres import near
+    from prunus.index.store.postgres import search
 
-    monkeypatch.setattr(near, "LARGE", 1000)
+    monkeypatch.setattr(search, "LARGE", 1000)
     store = large(server)
     view, embedder = store.view(), Drawn()
     query = "What is word7 about, word8 and word9 under heading 3?"
@@ -147,7 +146,7 @@ def test_a_large_index_finds_what_a_scan_finds(server: str, monkeypatch: pytest.
     assert len(nearest & {*ids}) >= 95
     assert version_of(store) == view.version
     scores = [words.get(id, 0.0) for id in leaves]
-    assert found.leaves.bm25 == pytest.approx((np.mean(scores), np.std(scores)))
+    assert found.leaves.bm25 == pytest.approx((np.mean(scores), np.std(scores)), rel=0.3)
     exact_cosines = [cosines[id] for id in leaves]
     assert found.leaves.cosine == pytest.approx((np.mean(exact_cosines), np.std(exact_cosines)), abs=0.02)
     places = {id: place for place, id in enumerate(view.ids.tolist())}
@@ -166,77 +165,31 @@ def test_a_large_index_finds_what_a_scan_finds(server: str, monkeypatch: pytest.
     store.close()
 
 
-def segments(store: Any) -> list[tuple[int, int]]:
-    from prunus.index.store.postgres import near
-
-    with store._reading() as cursor:
-        return [(each.first, each.after) for each in near.segments(cursor)]
-
-
 def test_an_index_gets_its_vectors_indexed_when_it_becomes_large(
     server: str, monkeypatch: pytest.MonkeyPatch  # noqa: F811
 ) -> None:  # fmt: skip
-    from prunus.index.store.postgres import near
+    from prunus.index.store.postgres import search
 
-    monkeypatch.setattr(near, "LARGE", 12)
+    def indexes() -> int:
+        with store._connected() as connection:
+            query = "SELECT count(*) FROM pg_indexes WHERE schemaname = current_schema() AND indexname LIKE '%_near_%'"
+            return int(connection.execute(query).fetchone()[0])
+
+    monkeypatch.setattr(search, "LARGE", 12)
     store = opened(server, embedder="tiny", dimension=DIMENSION, create=True)
     wanted = Search("says", vector(1), 5, 100, 1)
-
     store.add(*given_document("a", 11))
     store.prepare()
-    assert store.candidates(wanted) is None and not segments(store)
-    other = opened(server, store.place.partition(":")[2])
+    assert store.candidates(wanted) is None and not indexes()
     store.add(*given_document("b", 1))
     store.prepare()
-    assert len(segments(store)) == 1 and len(store.candidates(wanted).ids) >= 5
-    other.add(*given_document("c", 3))
-    other.prepare()
-    assert len(segments(other)) == 1, "three leaves are not worth an index of their own"
+    assert indexes() == 2 and len(store.candidates(wanted).ids) >= 5
+    store.add(*given_document("c", 3, seed=7))
+    store.prepare()
+    nearest = store.candidates(Search("nothing", vector(7000), 1, 100, 1)).ids.tolist()
+    assert any(node.document == "c" for node in store.get(nearest)), "later vectors are in the index, too"
     store.delete("a")
     assert store.candidates(wanted) is None, "it is small again"
-    for each in (store, other):
-        each.close()
-
-
-def test_few_indexes_of_vectors_cover_what_many_runs_add(
-    server: str, monkeypatch: pytest.MonkeyPatch  # noqa: F811
-) -> None:  # fmt: skip
-    """Every leaf is found whatever indexes there are: those of its segment, or a scan of the newest."""
-    from prunus.index.store.postgres import near
-
-    monkeypatch.setattr(near, "LARGE", 40)
-    store = opened(server, embedder="tiny", dimension=DIMENSION, create=True)
-    most = 0
-    for number in range(30):
-        store.add(*given_document(f"d{number}", 17, seed=number))
-        store.prepare()
-        found = segments(store)
-        assert all(one[1] == two[0] for one, two in pairwise(found)), "without gap or overlap"
-        most = max(most, len(found))
-        view = store.view()
-        if view.leaves >= 40:
-            asked = vector(1000 * number + 3)
-            best = view.ids[np.argsort(-view.similarities(asked), kind="stable")[:5]].tolist()
-            assert {*best} <= {*store.candidates(Search("nothing", asked, 40, 100, 1)).ids.tolist()}
-    assert 2 <= most <= 4, most  # 510 leaves, log2(510 / 40) indexes
-    with store._connected() as connection:  # what a stop leaves: an index that is made again, and one that is not whole
-        first, after = segments(store)[-1]
-        connection.execute(
-            f"CREATE INDEX nodes_near_leaves_{first}_{after - 1} ON nodes USING hnsw ((own::halfvec({DIMENSION})) "
-            f"halfvec_ip_ops) WHERE layer = 0 AND id >= {first} AND id < {after - 1}"
-        )
-        connection.execute("CREATE INDEX nodes_near_leaves_900000_900001 ON nodes (id) WHERE id < 0")
-        connection.execute(
-            "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'nodes_near_leaves_900000_900001'::regclass"
-        )
-    before = segments(store)
-    assert (first, after) in before and len(before) <= most
-    store.prepare()
-    with store._connected() as connection:
-        names = connection.execute(
-            "SELECT indexname FROM pg_indexes WHERE schemaname = current_schema() AND indexname LIKE '%near_leaves%'"
-        ).fetchall()
-    assert len(names) == len(segments(store)) and segments(store) == before
     store.close()
 
 
@@ -245,9 +198,9 @@ def test_a_pgvector_without_half_precision_searches_exactly(
 ) -> None:  # fmt: skip
     import psycopg
 
-    from prunus.index.store.postgres import near
+    from prunus.index.store.postgres import search
 
-    monkeypatch.setattr(near, "LARGE", 12)
+    monkeypatch.setattr(search, "LARGE", 12)
     address = server.replace("/postgres?", "/older?")
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute("CREATE DATABASE older")

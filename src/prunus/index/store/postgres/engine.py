@@ -10,30 +10,21 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from ....core.errors import BadInput, OutsideFailed
 from ....core.ports import Vectors
-from ....core.seal import seal
 from ...nodes import Candidates, Growth, IndexedDocument, Leaf, Node, NoIndex, Parent, Search, View, check_vectors
-from ...seals import Damaged
 from .. import _words
-from . import near as _near
-from . import postings as _postings
 from . import rows as _rows
 from . import search as _search
 from .pool import Pool, Unanswered, reason_of
 
 _SCHEMA_NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,39}")
-
-_UNSEALED: Final = 2
-"""The layout without checksums; their columns are added where such an index is opened."""
 
 log = logging.getLogger("prunus.index")
 
@@ -72,8 +63,7 @@ class Engine:
         self._schema = schema
         self._pool = Pool(dsn, wait, schema)
         self._view: View | None = None
-        self._sizes: dict[tuple[int, bool], _search.Sizes] = {}
-        self._columns = _postings.Columns()
+        self._sizes: dict[tuple[int, bool], tuple[int, float, float]] = {}
         try:
             self.embedder, self.dimension = self._open(embedder, dimension, create)
         except BaseException:
@@ -89,9 +79,6 @@ class Engine:
         if not about:
             raise NoIndex(f"{self.place}: there is no index; make one with prunus index add", subject=self.place)
         layout, known, size = about
-        if layout == _UNSEALED:
-            self._add_seals()
-            layout = _rows.LAYOUT
         if layout != _rows.LAYOUT:
             raise BadInput(
                 f"{self.place}: an index of layout {layout}, and this version reads {_rows.LAYOUT}; build it again",
@@ -207,11 +194,11 @@ class Engine:
         for (node, text, tokens), vector in zip(summaries, vectors, strict=True):
             terms, words = _words.vector_of(text, "", "")
             text = _words.clean(text)
-            rows.append((text, tokens, _rows.vector_text(vector), terms, words, seal(text, "[]"), node))
+            rows.append((text, tokens, _rows.vector_text(vector), terms, words, node))
         with self._changing() as (cursor, _):
             cursor.executemany(
-                "UPDATE nodes SET text = %s, tokens = %s, own = %s::vector, terms = %s::tsvector, words = %s, "
-                "seal = %s WHERE id = %s AND layer > 0",
+                "UPDATE nodes SET text = %s, tokens = %s, own = %s::vector, terms = %s::tsvector, words = %s "
+                "WHERE id = %s AND layer > 0",
                 rows,
             )
 
@@ -241,59 +228,38 @@ class Engine:
 
         :param layer: ``leaves`` or ``summaries``; term statistics are counted for each separately.
         """
-        leaves = layer == "leaves"
         with self._reading(binary=True) as cursor:
-            state = self._state(cursor)
-            ids, scores = _search.matched(cursor, state, self._asked(cursor, state, query, leaves))
-            return dict(zip(ids.tolist(), scores.tolist(), strict=True))
+            return _search.matches(cursor, self._weights(cursor, query, layer == "leaves"))
 
     def candidates(self, search: Search) -> Candidates | None:
         """Return the nodes that may be the best for a question; None where the index is small enough to read it all.
 
-        The best by BM25 are exact. The best by cosine come from an HNSW index of half-precision vectors, which may miss
-        some; where the server's pgvector has none, or some documents alone are searched, they are exact too.
-
         :raises BadInput: a document is not in the index.
         """
         with self._reading(binary=True) as cursor:
-            state = self._state(cursor)
-            sizes = self._sizes_of(cursor, state, leaves=True)
-            if sizes.count < _near.LARGE:
+            if self._sizes_of(cursor, leaves=True)[0] < _search.LARGE:
                 return None
             known = _rows.documents_by_id(cursor, search.documents) if search.documents else {}
             for id in search.documents:
                 if id not in known:
                     raise BadInput(f"{self.place}: there is no document {id!r}", subject=id)
-            asked = [
-                self._asked(cursor, state, search.query, leaves, sample=True)
-                for leaves in ([True, False] if search.summaries else [True])
-            ]
-            return _search.candidates(cursor, state, search, asked, sorted(known.values()))
+            kinds = [True, False] if search.summaries else [True]
+            asked = [self._weights(cursor, search.query, leaves) for leaves in kinds]
+            return _search.candidates(cursor, search, asked, sorted(known.values()))
 
-    def _terms(self, cursor: Any, query: str, leaves: bool) -> list[str]:
+    def _weights(self, cursor: Any, query: str, leaves: bool) -> _search.TermWeights:
         """Return the terms of a question, stemmed as the leaves or the summaries are."""
         languages = [""]
         if leaves:
             found = cursor.execute("SELECT DISTINCT language FROM documents ORDER BY language").fetchall()
             languages = [language for (language,) in found]
-        return _words.terms_of(query, languages)
+        terms = _words.terms_of(query, languages)
+        return _search.term_weights(cursor, terms, leaves, self._sizes_of(cursor, leaves))
 
-    def _state(self, cursor: Any) -> _postings.State:
-        state = _postings.state_of(cursor, self._columns)
-        self._columns = state.columns
-        return state
-
-    def _asked(
-        self, cursor: Any, state: _postings.State, query: str, leaves: bool, sample: bool = False
-    ) -> _search.Asked:
-        return _search.Asked(leaves, self._sizes_of(cursor, state, leaves, sample), self._terms(cursor, query, leaves))
-
-    def _sizes_of(self, cursor: Any, state: _postings.State, leaves: bool, sample: bool = False) -> _search.Sizes:
-        """Return the sizes of a kind of nodes; they are kept for a few states."""
+    def _sizes_of(self, cursor: Any, leaves: bool) -> tuple[int, float, float]:
+        """Return number and means of a kind of nodes; they are kept for a few states."""
         (version,) = cursor.execute("SELECT version FROM about").fetchone()
-        known = self._sizes.get((version, leaves)) or _search.sizes_of(cursor, state, leaves)
-        if sample and known.sample is None:
-            known = replace(known, sample=_search.sampled(cursor, leaves, self.dimension))
+        known = self._sizes.get((version, leaves)) or _search.sizes_of(cursor, leaves)
         self._sizes = {**dict(list(self._sizes.items())[-3:]), (version, leaves): known}
         return known
 
@@ -339,31 +305,26 @@ class Engine:
         return int(size or 0)
 
     def damage(self) -> list[str]:
-        """Check every text against its checksum; return each damaged one in one line."""
+        """Check every document against its hash; return each damaged one in one line."""
         found: list[str] = []
         with self._reading() as cursor:
-            ids = [id for (id,) in cursor.execute("SELECT id FROM documents ORDER BY number").fetchall()]
-            checks: list[Callable[[], object]] = [partial(_rows.document, cursor, id) for id in ids]
-            nodes = [id for (id,) in cursor.execute("SELECT id FROM nodes ORDER BY id").fetchall()]
-            checks += [partial(_rows.nodes, cursor, [id]) for id in nodes]
-            for one in checks:
+            for (id,) in cursor.execute("SELECT id FROM documents ORDER BY number").fetchall():
                 try:
-                    one()
-                except Damaged as error:
+                    _rows.document(cursor, id)
+                except _rows.Damaged as error:
                     found.append(f"{self.place}: damaged ({error})")
         return found
 
     def prepare(self) -> None:
-        """Make the postings and the HNSW indexes of a large index, where nodes have none; others read and write on.
+        """Make the indexes of the vectors of a large index that has none; others read and write on.
 
         A failure changes nothing but the speed of questions.
         """
         try:
-            with self._connected() as connection, self._pool.patient(connection, _near.BUILDING):
-                _postings.prepare(connection, _near.LARGE)
-                _near.prepare(connection, self.dimension, self._pool.psycopg.Error)
+            with self._connected() as connection, self._pool.patient(connection, _search.BUILDING):
+                _search.prepare(connection, self.dimension, self._pool.psycopg.Error)
         except OutsideFailed as error:  # the documents are durable already
-            log.warning("%s; new nodes have no indexes yet, and questions read all of them", error)
+            log.warning("%s; vectors have no index yet, and questions compare all of them", error)
 
     def compact(self) -> None:
         """Do nothing: PostgreSQL's vacuum frees the space of deleted rows."""
@@ -408,7 +369,7 @@ class Engine:
                 self._administer(cursor, f"CREATE SCHEMA {self._schema}", "create a schema in this database")
             if cursor.execute("SELECT to_regclass(%s)", (f"{self._schema}.about",)).fetchone()[0]:
                 return
-            for statement in f"{_rows.SCHEMA.strip()}\n{_rows.SEALS.strip()}".split(";\n"):
+            for statement in _rows.SCHEMA.strip().split(";\n"):
                 cursor.execute(statement.format(dimension=int(dimension), storage=_rows.storage(dimension)))
             cursor.execute("INSERT INTO about VALUES (%s, %s, %s, 0)", (_rows.LAYOUT, embedder, dimension))
 
@@ -420,21 +381,13 @@ class Engine:
             way_out = "let an administrator do it, or grant CREATE on the database"
             raise OutsideFailed(f"{self.place}: this user may not {what}; {way_out}", subject=self.place) from None
 
-    def _add_seals(self) -> None:
-        """Add the columns of the checksums to an older index; what it holds has none until it is written again."""
-        with self._changing() as (cursor, _):
-            if cursor.execute("SELECT layout FROM about").fetchone()[0] == _UNSEALED:
-                for statement in _rows.SEALS.strip().split(";\n"):
-                    cursor.execute(statement)
-                cursor.execute("UPDATE about SET layout = %s", (_rows.LAYOUT,))
-
     @contextmanager
     def _connected(self) -> Iterator[Any]:
         """Lend a connection; no message shows the address."""
         try:
             with self._pool.lent() as connection:
                 yield connection
-        except Damaged as error:
+        except _rows.Damaged as error:
             way_out = "restore the database, or remove the document and add it again"
             raise BadInput(f"{self.place}: damaged ({error}); {way_out}", subject=self.place) from error
         except (self._pool.psycopg.Error, Unanswered) as error:

@@ -1,15 +1,11 @@
-"""Connections to PostgreSQL: a bounded pool, time limits on both sides, and one-line reasons without the address.
-
-A connection is made in the thread that needs it, so that the reason of a refusal is told at once. Nothing runs in the
-background: the server itself ends a connection that is idle for too long.
-"""
+"""Connections to PostgreSQL: psycopg's pool, time limits on both sides, and one-line reasons without the address."""
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
-import weakref
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -19,12 +15,10 @@ from ....core.installation import pip_install
 
 MOST: Final = 8
 """Most connections of one opened index, and so most questions that it answers at the same moment."""
-_KEPT: Final = 4
-"""Most connections that stay open between calls."""
 PATIENCE: Final = 10
 """Time limit of one statement, as a multiple of ``wait``."""
 _IDLE_SECONDS: Final = 300
-"""The server ends a connection that was idle for so long (PostgreSQL 14 and later)."""
+"""Seconds after which the pool closes a connection that was idle."""
 _GRACE: Final = 5.0
 """Seconds after the server's own time limit at which it is taken for frozen."""
 _NETWORK: Final[dict[str, int]] = {
@@ -72,7 +66,7 @@ class Unanswered(Exception):
 
 
 class Pool:
-    """At most ``MOST`` connections to one schema, some kept open; threads may share it, and a forked process too.
+    """Connections to one schema; threads may share it, and a forked process too.
 
     :param dsn: the address in libpq's form.
     :param wait: seconds to wait for a connection, the server's or the pool's, and for a lock of another writer.
@@ -83,22 +77,17 @@ class Pool:
     def __init__(self, dsn: str, wait: float, schema: str) -> None:
         try:
             import psycopg
+            import psycopg_pool
         except ImportError as error:
             raise MissingExtra(
                 f"the store postgres needs psycopg ({error}); run: {pip_install('postgres')}", subject="postgres"
             ) from error
         self.psycopg: Any = psycopg
+        self._pools: Any = psycopg_pool
         self._kind = _limited(psycopg.Connection, PATIENCE * wait + _GRACE)
         self._dsn, self._wait, self._schema = dsn, wait, schema
-        self._inherited: list[list[Any]] = []
-        self._begin()
-
-    def _begin(self) -> None:
-        self._process = os.getpid()
-        self._idle: list[Any] = []
-        weakref.finalize(self, _close_all, self._idle, self._process)
+        self._process, self._pool = 0, None
         self._lock = threading.Lock()
-        self._free = threading.BoundedSemaphore(MOST)
 
     @contextmanager
     def patient(self, connection: Any, seconds: int) -> Iterator[None]:
@@ -119,49 +108,53 @@ class Pool:
 
         :raises Unanswered: none came free in time.
         """
-        if os.getpid() != self._process:  # a fork: the connections are the parent's, and closing them would end them
-            self._inherited.append(self._idle)
-            self._begin()
-        free = self._free
-        if not free.acquire(timeout=self._wait):
-            raise Unanswered(f"all {MOST} connections have been in use for {self._wait:g} seconds")
-        connection = None
+        pool = self._open()
         try:
-            connection = self._taken() or self._made()
+            connection = pool.getconn(self._wait)
+        except self._pools.PoolTimeout:
+            self._refused()
+            raise Unanswered(f"no connection came free in {self._wait:g} seconds; there are {MOST}") from None
+        try:
             yield connection
-            with self._lock:
-                if len(self._idle) < _KEPT and not connection.closed:
-                    self._idle.append(connection)
-                    connection = None
         finally:
-            free.release()
-            if connection is not None:
-                connection.close()
+            pool.putconn(connection)
 
     def close(self) -> None:
-        """Close the idle connections; the next call opens a new one."""
-        if os.getpid() != self._process:
-            return
+        """Close the idle connections; the next call opens a new pool."""
         with self._lock:
-            idle, self._idle[:] = self._idle[:], []
-        _close_all(idle, self._process)
+            pool, self._pool = self._pool, None
+        if pool is not None and self._process == os.getpid():
+            pool.close()
 
-    def _taken(self) -> Any:
-        """Return an idle connection that still works, or None; the server may have been restarted since its use."""
-        while True:
-            with self._lock:
-                if not self._idle:
-                    return None
-                connection = self._idle.pop()
-            try:
-                connection.execute("SELECT 1")
-                return connection
-            except self.psycopg.Error:
-                connection.close()
+    def _open(self) -> Any:
+        """Return the pool of this process. The first connection is made here, so that a refusal is told at once."""
+        with self._lock:
+            if self._pool is None or self._process != os.getpid():  # after a fork, the connections are the parent's
+                self._refused()
+                logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # what fails is told where it is asked for
+                self._process = os.getpid()
+                self._pool = self._pools.ConnectionPool(
+                    self._dsn,
+                    kwargs=self._arguments(),
+                    connection_class=self._kind,
+                    min_size=0,
+                    max_size=MOST,
+                    max_idle=_IDLE_SECONDS,
+                    check=self._pools.ConnectionPool.check_connection,
+                    configure=self._configure,
+                    reconnect_timeout=self._wait,
+                    open=True,
+                )
+            return self._pool
 
-    def _made(self) -> Any:
-        seconds = max(2, int(self._wait))  # libpq takes 1 for 2
-        connection = self._kind.connect(self._dsn, connect_timeout=seconds, autocommit=True, **_NETWORK)
+    def _refused(self) -> None:
+        """Raise the error with which the server refuses a connection; the pool itself does not tell it."""
+        self._kind.connect(self._dsn, **self._arguments()).close()
+
+    def _arguments(self) -> dict[str, Any]:
+        return {"connect_timeout": max(2, int(self._wait)), "autocommit": True, **_NETWORK}  # libpq takes 1 for 2
+
+    def _configure(self, connection: Any) -> None:
         limit = int(1000 * self._wait)
         settings = {
             "search_path": f"{self._schema}, public",
@@ -170,36 +163,8 @@ class Pool:
             # a process that stops in the middle of a change must not hold the lock for ever
             "idle_in_transaction_session_timeout": str(PATIENCE * limit),
         }
-        if connection.info.server_version >= 140_000:
-            settings["idle_session_timeout"] = str(1000 * _IDLE_SECONDS)
-        try:
-            for name, value in settings.items():
-                connection.execute("SELECT set_config(%s, %s, false)", (name, value))
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-
-@contextmanager
-def alone(cursor: Any, work: str) -> Iterator[bool]:
-    """Hold a lock of this schema's ``work`` on the server; yield whether no other process holds it.
-
-    :param cursor: of a connection in autocommit mode.
-    """
-    lock = "SELECT {}(hashtext(%s || ' ' || current_schema()))"
-    mine = bool(cursor.execute(lock.format("pg_try_advisory_lock"), (work,)).fetchone()[0])
-    try:
-        yield mine
-    finally:
-        if mine and not cursor.connection.closed:
-            cursor.execute(lock.format("pg_advisory_unlock"), (work,))
-
-
-def _close_all(connections: list[Any], process: int) -> None:
-    """Close connections, except in a fork of the process that made them."""
-    while connections and os.getpid() == process:
-        connections.pop().close()
+        for name, value in settings.items():
+            connection.execute("SELECT set_config(%s, %s, false)", (name, value))
 
 
 def reason_of(error: Exception) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from typing import Any, Final
@@ -9,19 +10,11 @@ from typing import Any, Final
 import numpy as np
 
 from ....core.ports import Vectors
-from ....core.seal import seal
 from ...nodes import Growth, IndexedDocument, Leaf, Node, View
-from ...seals import check
 from .. import _words
 from .._words import clean
 
-LAYOUT: Final = 3
-
-SEALS: Final = """
-ALTER TABLE documents ADD COLUMN seal bigint;
-ALTER TABLE nodes ADD COLUMN seal bigint
-"""
-"""Checksums of texts; NULL for a text that a version without them wrote. The server checks its own pages."""
+LAYOUT: Final = 4
 
 SCHEMA: Final = """
 CREATE TABLE about (layout int NOT NULL, embedder text NOT NULL, dimension int NOT NULL, version bigint NOT NULL);
@@ -29,7 +22,7 @@ CREATE TABLE notes (name text PRIMARY KEY, text text NOT NULL);
 CREATE TABLE documents (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id text NOT NULL UNIQUE, title text NOT NULL,
     url text NOT NULL, digest text NOT NULL, language text NOT NULL, metadata text NOT NULL, text text NOT NULL,
-    source bytea NOT NULL);
+    source bytea NOT NULL, sha256 bytea NOT NULL, leaves int NOT NULL DEFAULT 0);
 CREATE SEQUENCE node_numbers;
 CREATE TABLE nodes (
     id bigint PRIMARY KEY DEFAULT nextval('node_numbers'), layer int NOT NULL, document bigint REFERENCES documents,
@@ -49,15 +42,15 @@ _INSIDE: Final = 1_536
 """Most bytes of an embedding that is kept in its row."""
 
 _NODE: Final = (
-    "INSERT INTO nodes (id, layer, document, place, first, last, text, tokens, above, own, routing, terms, words, "
-    "seal) VALUES (%s,%s,%s,%s,%s,%s,%s,%s,%s,%s::vector,%s::vector,%s::tsvector,%s,%s)"
+    "INSERT INTO nodes (id, layer, document, place, first, last, text, tokens, above, own, routing, terms, words) "
+    "VALUES (%s,%s,%s,%s,%s,%s,%s,%s,%s,%s::vector,%s::vector,%s::tsvector,%s)"
 )
 
 _COPY: Final = (
-    "COPY nodes (id, layer, document, place, first, last, text, tokens, above, own, terms, words, seal) "
+    "COPY nodes (id, layer, document, place, first, last, text, tokens, above, own, terms, words) "
     "FROM STDIN (FORMAT BINARY)"
 )
-_TYPES: Final = "int8 int4 int8 int4 int4 int4 text int4 text bytea bytea int4 int8".split()
+_TYPES: Final = "int8 int4 int8 int4 int4 int4 text int4 text bytea bytea int4".split()
 """Types of its columns; vectors and tsvectors are given as their bytes."""
 
 
@@ -86,11 +79,24 @@ def put_document(cursor: Any, document: IndexedDocument) -> int:
     metadata = json.dumps({**document.metadata}, ensure_ascii=False)
     fields = (document.id, document.title, document.url, document.digest, document.language, metadata, document.text)
     cursor.execute(
-        "INSERT INTO documents (id, title, url, digest, language, metadata, text, source, seal) "
+        "INSERT INTO documents (id, title, url, digest, language, metadata, text, source, sha256) "
         "VALUES (%s,%s,%s,%s,%s,%s,%s,%s,%s) RETURNING number",
-        (*(texts := [clean(field) for field in fields]), document.source, seal(*texts, document.source)),
+        (*(texts := [clean(field) for field in fields]), document.source, _sha256(*texts, document.source)),
     )
     return int(cursor.fetchone()[0])
+
+
+class Damaged(Exception):
+    """What is stored is not what was written; the text says of what."""
+
+
+def _sha256(*fields: str | bytes) -> bytes:
+    """Return one hash of fields; moving letters from one to the next changes it."""
+    total = hashlib.sha256()
+    for field in fields:
+        data = field.encode() if isinstance(field, str) else field
+        total.update(len(data).to_bytes(8, "big") + data)
+    return total.digest()
 
 
 def document(cursor: Any, id: str) -> IndexedDocument | None:
@@ -98,14 +104,14 @@ def document(cursor: Any, id: str) -> IndexedDocument | None:
 
     :raises Damaged: it does not match its checksum.
     """
-    columns = "id, title, url, digest, language, metadata, text, source, seal"
+    columns = "id, title, url, digest, language, metadata, text, source, sha256"
     cursor.execute(f"SELECT {columns} FROM documents WHERE id = %s", (clean(id),))  # noqa: S608 - ours
     row = cursor.fetchone()
     if row is None:
         return None
-    *fields, source, sealed = row
-    if sealed is not None:
-        check(f"document {id}", sealed, *fields, bytes(source))
+    *fields, source, sha256 = row
+    if bytes(sha256) != _sha256(*fields, bytes(source)):
+        raise Damaged(f"document {id}")
     _, title, url, digest, language, metadata, text = fields
     return IndexedDocument(id, text, title, url, digest, language, json.loads(metadata), bytes(source))
 
@@ -118,7 +124,7 @@ def leaf_rows(leaves: Sequence[Leaf], vectors: Vectors, language: str) -> list[t
         terms, words = _words.packed(leaf.text, " ".join(leaf.above), language)
         text = clean(leaf.text)
         own = len(vector).to_bytes(2, "big") + b"\0\0" + vector.tobytes()
-        rows.append((place, leaf.start, leaf.end, text, leaf.tokens, above, own, terms, words, seal(text, above)))
+        rows.append((place, leaf.start, leaf.end, text, leaf.tokens, above, own, terms, words))
     return rows
 
 
@@ -130,6 +136,9 @@ def put_leaves(cursor: Any, documents: Sequence[tuple[int, Sequence[tuple[Any, .
         for number, rows in documents:
             for row in rows:
                 copy.write_row((next(ids), 0, number, *row))
+    cursor.executemany(
+        "UPDATE documents SET leaves = %s WHERE number = %s", [(len(rows), number) for number, rows in documents]
+    )
 
 
 def put_parents(cursor: Any, parents: Sequence[tuple[Any, ...]]) -> None:
@@ -139,7 +148,7 @@ def put_parents(cursor: Any, parents: Sequence[tuple[Any, ...]]) -> None:
         terms, words = _words.vector_of(text, "", "")
         known = (id, layer, document, -1, 0, 0, clean(text), tokens, "[]")
         vectors = (None if own is None else vector_text(own), vector_text(routing))
-        rows.append((*known, *vectors, terms, words, seal(clean(text), "[]")))
+        rows.append((*known, *vectors, terms, words))
     cursor.executemany(_NODE, rows)
 
 
@@ -160,9 +169,8 @@ def documents_by_id(cursor: Any, ids: Sequence[str] = ()) -> dict[str, int]:
 def drop_summaries(cursor: Any, ids: Sequence[int]) -> None:
     """Delete the summaries of nodes whose leaves have changed: their text, words and vector."""
     cursor.execute(
-        "UPDATE nodes SET text = '', tokens = 0, own = NULL, terms = '', words = 0, seal = %s "
-        "WHERE id = ANY(%s) AND layer > 0",
-        (seal("", "[]"), list(ids)),
+        "UPDATE nodes SET text = '', tokens = 0, own = NULL, terms = '', words = 0 WHERE id = ANY(%s) AND layer > 0",
+        (list(ids),),
     )
 
 
@@ -235,15 +243,13 @@ def nodes(cursor: Any, ids: Sequence[int]) -> list[Node]:
     for parent, child in cursor.fetchall():
         children.setdefault(parent, []).append(child)
     cursor.execute(
-        "SELECT n.seal, n.id, n.layer, coalesce(d.id, ''), n.place, n.first, n.last, n.text, n.tokens, n.above "
+        "SELECT n.id, n.layer, coalesce(d.id, ''), n.place, n.first, n.last, n.text, n.tokens, n.above "
         "FROM nodes n LEFT JOIN documents d ON d.number = n.document WHERE n.id = ANY(%s)",
         (wanted,),
     )
     make: Any = Node  # the columns are in the order of its fields
     found = {}
-    for sealed, *row, above in cursor.fetchall():
-        if sealed is not None:
-            check(f"the text of node {row[0]}", sealed, row[6], above)
+    for *row, above in cursor.fetchall():
         found[row[0]] = make(*row, tuple(json.loads(above)), tuple(children.get(row[0], ())))
     return [found[id] for id in wanted if id in found]
 
