@@ -41,7 +41,7 @@ from prunus_evals import (
     tokens,
 )
 from prunus_evals.errors import EvalError, ReaderFailed, SystemFailed
-from prunus_evals.labels import Recipe
+from prunus_evals.labels import PrunerRecipe
 from prunus_evals.progress import Progress
 from prunus_evals.records import Outcome
 from prunus_evals.report.files import write as write_report
@@ -509,7 +509,7 @@ def pruner_command(model: str, half: Half, task: str, wanted: str, budget: int, 
     names = [name.strip() for name in wanted.split(",") if name.strip()]
     names += [f"generative:{model}"] if model != "none" else []
     systems = {name: pruner.scoring(name, chosen["prompt"]) for name in names}
-    recipe = Recipe(first_stage=chosen["first_stage"], coarse=chosen["coarse"], fine=chosen["words"])
+    recipe = PrunerRecipe(first_stage=chosen["first_stage"], coarse=chosen["coarse"], fine=chosen["words"])
     judged = pruner.judge(pruner.load(task, half, chosen["limit"]), systems, budget, recipe, _progress)
     about = {"task": task, "half": half, "budget": budget, "first_stage": recipe.first_stage}
     about |= {"coarse": recipe.coarse, "words": recipe.fine}

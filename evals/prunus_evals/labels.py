@@ -29,7 +29,7 @@ FINE_WORDS = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class PrunerRecipe:
     """The preparation of pages for the generative stage.
 
     :param first_stage: the scorer that prunes a page to a budget.
@@ -43,11 +43,11 @@ class Recipe:
     prompt: str = "htmlrag"
 
 
-PUBLISHED = Recipe()
+PUBLISHED = PrunerRecipe()
 """The recipe of the paper, except its first stage, which was an embedding model."""
 
 
-def pruned(documents: prunus.Documents, question: str, budget: int, recipe: Recipe) -> Blocks:
+def pruned(documents: prunus.Documents, question: str, budget: int, recipe: PrunerRecipe) -> Blocks:
     """Return the finer blocks that the first stage leaves of a page, with their paths in the whole page.
 
     They are the blocks that ``prunus.prune`` with :func:`options_of` asks a second scorer to rank.
@@ -58,7 +58,7 @@ def pruned(documents: prunus.Documents, question: str, budget: int, recipe: Reci
     return asked_blocks(documents, question, budget, "html", options_of(budget, recipe), _engines(recipe.first_stage))
 
 
-def options_of(budget: int, recipe: Recipe) -> prunus.Options:
+def options_of(budget: int, recipe: PrunerRecipe) -> prunus.Options:
     """Return the options of ``prunus.prune`` that give a second scorer, which is still to be named, a recipe's blocks.
 
     :param budget: tokens that the first stage keeps.

@@ -24,7 +24,7 @@ from prunus.engines import Maker
 from prunus.evidence.blocks import Blocks
 from prunus_evals import stats, tasks
 from prunus_evals.bm25 import BM25
-from prunus_evals.labels import Recipe, gold_blocks, pruned
+from prunus_evals.labels import PrunerRecipe, gold_blocks, pruned
 from prunus_evals.metrics.ranked import of_rank
 from prunus_evals.records import Question
 from prunus_evals.split import Half
@@ -75,7 +75,7 @@ def scoring(system: str, prompt: str) -> Scoring:
     return lambda query, blocks: np.asarray(engine.score(query, blocks))
 
 
-def cases(questions: Sequence[Question], budget: int, recipe: Recipe, left_out: dict[str, int]) -> list[Case]:
+def cases(questions: Sequence[Question], budget: int, recipe: PrunerRecipe, left_out: dict[str, int]) -> list[Case]:
     """Return the cases of one page; count the questions that are left out in ``left_out``."""
     documents = prunus.read(prunus.Page(content=questions[0].html, media_type="text/html"))
     found = []
@@ -121,7 +121,7 @@ def judge(
     pages: Sequence[Sequence[Question]],
     systems: Mapping[str, Scoring],
     budget: int,
-    recipe: Recipe,
+    recipe: PrunerRecipe,
     progress: Callable[[int, int], None] | None = None,
 ) -> Judged:
     """Let every system rank the blocks of every question; add ``chance``, which is computed exactly."""

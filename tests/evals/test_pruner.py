@@ -15,10 +15,10 @@ import prunus
 from prunus.core.errors import OverWindow
 from prunus.evidence.blocks import Blocks
 from prunus_evals import pruner
-from prunus_evals.labels import Recipe, options_of
+from prunus_evals.labels import PrunerRecipe, options_of
 from prunus_evals.records import Question, one_page
 
-RECIPE = Recipe("bm25", 40, 9)
+RECIPE = PrunerRecipe("bm25", 40, 9)
 PAGE = (
     "<p>The old bridge opened in 1932 at last.</p><p>Trams cross it every single day.</p>"
     "<p>It was painted green in spring.</p><p>Ships pass below it at night.</p>"

@@ -21,8 +21,7 @@ from prunus_evals import readers
 from prunus_evals.records import Document, Question
 from prunus_train.cli import main
 from prunus_train.data import extractor, parser, parser_made, preferences, pruner
-from prunus_train.data.asked import Asked
-from prunus_train.data.sheet import Sheet
+from prunus_train.data.sample_file import KeptReplies, SampleFile
 from prunus_train.errors import DataBroken, TrainError
 from prunus_train.llm.samples import read_preferences, read_samples
 
@@ -70,15 +69,17 @@ def good(text: str, call: Any) -> str:
         return "None"
 
 
-PLAIN = extractor.Plan(elsewhere=0)
+PLAIN = extractor.ExtractorPlan(elsewhere=0)
 
 
 # --- extractor -----------------------------------------------------------------------------------
 
 
-def extracted(path: Path, llm: Scripted, asked: Sequence[Question], plan: extractor.Plan = PLAIN) -> dict[str, Any]:
-    with Sheet(path, {"maker": "test"}) as sheet:
-        return extractor.make(sheet, asked, ("model", llm), Asked(path.with_name("replies")), plan, quiet)
+def extracted(
+    path: Path, llm: Scripted, asked: Sequence[Question], plan: extractor.ExtractorPlan = PLAIN
+) -> dict[str, Any]:
+    with SampleFile(path, {"maker": "test"}) as sheet:
+        return extractor.make(sheet, asked, ("model", llm), KeptReplies(path.with_name("replies")), plan, quiet)
 
 
 def test_a_content_gives_an_instruction_with_summaries_and_one_without(tmp_path: Path) -> None:
@@ -190,9 +191,9 @@ def judge(text: str, call: Any) -> str:
 
 def paired(path: Path, grader: Scripted, asked: Sequence[Question], **models: Scripted) -> dict[str, Any]:
     made = {"extractor": script(weak), "stronger": script(strong), "generator": script(writer)} | models
-    named = preferences.Models(**{name: (name, llm) for name, llm in made.items()}, judge=("judge", grader))
-    with Sheet(path, {"maker": "test"}) as sheet:
-        return preferences.make(sheet, asked, named, Asked(path.with_name("replies")), (5, 2, 4096), quiet)
+    named = preferences.PreferenceModels(**{name: (name, llm) for name, llm in made.items()}, judge=("judge", grader))
+    with SampleFile(path, {"maker": "test"}) as sheet:
+        return preferences.make(sheet, asked, named, KeptReplies(path.with_name("replies")), (5, 2, 4096), quiet)
 
 
 def test_taught_are_the_tags_of_the_page_that_was_exchanged_and_not_the_answers(tmp_path: Path) -> None:
@@ -239,11 +240,11 @@ def test_a_judge_that_never_prefers_is_one_line_with_the_counts(tmp_path: Path) 
 PLAN = {"needs_search": True, "queries": [{"text": "pier opening hours", "language": "en", "time_range": ""}]}
 
 
-def planned(path: Path, requests: Sequence[parser.Request], llm: Scripted | None = None) -> dict[str, Any]:
+def planned(path: Path, requests: Sequence[parser.ParserRequest], llm: Scripted | None = None) -> dict[str, Any]:
     return parser.make(path, requests, ("model", llm) if llm else None, 1, quiet, {})
 
 
-def requests_of(path: Path, *rows: dict[str, Any]) -> list[parser.Request]:
+def requests_of(path: Path, *rows: dict[str, Any]) -> list[parser.ParserRequest]:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return parser.read(path)
 
@@ -370,7 +371,7 @@ def test_a_source_without_questions_is_one_line(tmp_path: Path) -> None:
 
 def test_other_settings_are_refused(tmp_path: Path) -> None:
     planned(tmp_path / "out", list(parser_made.requests(8, 1)))
-    with pytest.raises(DataBroken, match="other settings"), Sheet(tmp_path / "out", {"maker": "other"}):
+    with pytest.raises(DataBroken, match="other settings"), SampleFile(tmp_path / "out", {"maker": "other"}):
         pass
 
 

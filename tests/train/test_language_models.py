@@ -18,23 +18,24 @@ from tests.train import tiny_llm
 
 from prunus.core.types import Message
 from prunus_train.errors import DataBroken, Stopped, TrainError
-from prunus_train.llm import base, faults, training
-from prunus_train.llm.presets import PRESETS, Recipe
-from prunus_train.llm.samples import Encoder, Preference, Sample, read_preferences, read_samples
+from prunus_train.llm import base, training
+from prunus_train.llm.command import launch_command
+from prunus_train.llm.presets import PRESETS, TrainingRecipe
+from prunus_train.llm.samples import ChatSample, Preference, SampleEncoder, read_preferences, read_samples
 
 need("trl")
 need("peft")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the libraries below, which change by version
 
-QUICK = Recipe(window=512, epochs=1.0, rate=5e-3, schedule="constant", batch=4, checkpointing=False)
+QUICK = TrainingRecipe(window=512, epochs=1.0, rate=5e-3, schedule="constant", batch=4, checkpointing=False)
 KILLED = 3
 STEPS = 8
 
 
-def job(folder: Path, data: Path, model: Path, method: Any = "sft", **changes: Any) -> training.Job:
+def job(folder: Path, data: Path, model: Path, method: Any = "sft", **changes: Any) -> training.TrainingJob:
     given: dict[str, Any] = {"recipe": QUICK, "device": "cpu", "steps": STEPS, "every": 2} | changes
     name = given.pop("name", "out")
-    return training.Job(method, data, folder / name, folder / f"{name}.work", str(model), **given)
+    return training.TrainingJob(method, data, folder / name, folder / f"{name}.work", str(model), **given)
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +52,8 @@ def quiet(line: str) -> None:
 
 def test_only_the_reply_and_its_end_count_in_the_loss(model: Path) -> None:
     tokenizer = base.read_tokenizer(str(model))
-    sample = Sample("s", "chat", (Message("user", "which pier"),), ("the north pier",))
-    encoded = Encoder(tokenizer).supervised([sample], 100)
+    sample = ChatSample("s", "chat", (Message("user", "which pier"),), ("the north pier",))
+    encoded = SampleEncoder(tokenizer).supervised([sample], 100)
     [row] = encoded.rows
     counted = [token for token in row["labels"] if token != -100]
     reply = tokenizer("the north pier", add_special_tokens=False)["input_ids"]
@@ -64,8 +65,8 @@ def test_only_the_reply_and_its_end_count_in_the_loss(model: Path) -> None:
 
 def test_path_and_content_of_a_pruner_are_tokenized_apart_as_inference_does(model: Path) -> None:
     tokenizer = base.read_tokenizer(str(model))
-    sample = Sample("s", "pruner", (Message("user", "page"),), ("<html><p2>", "words"), ("<html><p2>",), (0,))
-    [row] = Encoder(tokenizer).supervised([sample], 100).rows
+    sample = ChatSample("s", "pruner", (Message("user", "page"),), ("<html><p2>", "words"), ("<html><p2>",), (0,))
+    [row] = SampleEncoder(tokenizer).supervised([sample], 100).rows
     counted = [token for token in row["labels"] if token != -100]
     path = tokenizer("<html><p2>", add_special_tokens=False)["input_ids"]
     assert counted[: len(path)] == path
@@ -78,12 +79,12 @@ def test_the_prompt_is_the_one_that_the_engine_sends(model: Path) -> None:
 
     messages = [Message("system", "You read."), Message("user", "a page with </s> in it")]
     sent = Engine(str(model))._prompt(messages, CallOptions())[0].tolist()
-    assert Encoder(base.read_tokenizer(str(model))).prompt(messages) == sent
+    assert SampleEncoder(base.read_tokenizer(str(model))).prompt(messages) == sent
 
 
 def test_a_mark_of_the_tokenizer_in_a_page_is_no_mark(model: Path) -> None:
     tokenizer = base.read_tokenizer(str(model))
-    ids = Encoder(tokenizer).prompt([Message("user", "one </s> two")])
+    ids = SampleEncoder(tokenizer).prompt([Message("user", "one </s> two")])
     assert ids.count(tokenizer.eos_token_id) == 1  # the end of the turn, which the template writes
 
 
@@ -107,11 +108,11 @@ def test_it_learns_a_handful_by_heart_and_its_product_answers(tmp_path: Path, lo
     model = tiny_llm.base(tmp_path / "base", initializer_range=0.15 if lora else 0.02)  # LoRA cannot move the vectors
     data = tiny_llm.chats(tmp_path / "data.jsonl")
     rate, steps = (1e-2, 30) if lora else (5e-3, 60)
-    recipe = Recipe(window=512, rate=rate, schedule="constant", batch=4, checkpointing=bool(lora))
+    recipe = TrainingRecipe(window=512, rate=rate, schedule="constant", batch=4, checkpointing=bool(lora))
     about = training.train(job(tmp_path, data, model, recipe=recipe, lora=lora, steps=steps, every=steps), quiet)
     losses = [line["loss"] for line in tiny_llm.log(tmp_path / "out.work")]
     assert losses[0] > 4 and losses[-1] < 0.2
-    encoded = Encoder(base.read_tokenizer(str(model))).supervised(read_samples(data), 512)
+    encoded = SampleEncoder(base.read_tokenizer(str(model))).supervised(read_samples(data), 512)
     assert about["supervised_tokens"] == encoded.supervised
     assert reply(tmp_path / "out", "question 37") == "the answer 11"
     assert reply(model, "question 37") != "the answer 11"
@@ -120,7 +121,7 @@ def test_it_learns_a_handful_by_heart_and_its_product_answers(tmp_path: Path, lo
 
 def test_dpo_moves_the_model_to_the_better_reply(tmp_path: Path, model: Path) -> None:
     data = tiny_llm.pairs(tmp_path / "pairs.jsonl")
-    recipe = Recipe(window=512, rate=1e-3, schedule="constant", batch=4, checkpointing=False, beta=0.5)
+    recipe = TrainingRecipe(window=512, rate=1e-3, schedule="constant", batch=4, checkpointing=False, beta=0.5)
     training.train(job(tmp_path, data, model, "dpo", recipe=recipe, steps=25, every=25), quiet)
     lines = tiny_llm.log(tmp_path / "out.work")
     assert lines[0]["loss"] == pytest.approx(0.693, abs=0.01)  # log 2: the model is still the one it started from
@@ -135,7 +136,7 @@ def odds(folder: Path, data: Path) -> float:
 
     tokenizer = base.read_tokenizer(str(folder))
     network = base.read_model(str(folder), tokenizer)
-    [row, *_] = Encoder(tokenizer).preferred(read_preferences(data), 512).rows
+    [row, *_] = SampleEncoder(tokenizer).preferred(read_preferences(data), 512).rows
     sums = []
     for name in ("chosen_ids", "rejected_ids"):
         ids = torch.tensor([row["prompt_ids"] + row[name]])
@@ -238,8 +239,7 @@ GOOD = {"id": "a", "messages": [{"role": "user", "content": "q"}], "target": "t"
         (json.dumps(GOOD | {"target": " "}), "line 2: 'target' is empty"),
         (json.dumps(GOOD | {"kind": "other"}), "line 2: 'kind' is one of"),
         (json.dumps(GOOD | {"messages": [{"role": "robot", "content": "q"}]}), "line 2: 'messages' are turns"),
-        (json.dumps({"page_part": "p", "question_part": "q", "paths": ["<p>"], "target": 3, "gold": [0], "id": "x",
-                     "content": "c"}), "line 2: 'target' and 'gold' are indexes"),
+        (json.dumps(GOOD | {"paths": ["<p>"], "gold": [3]}), "line 2: 'gold' are indexes of 'paths'"),
     ],
 )  # fmt: skip
 def test_a_wrong_line_is_named(tmp_path: Path, line: str, message: str) -> None:
@@ -261,13 +261,13 @@ def test_a_model_without_a_chat_template_is_refused_unless_none_is_wanted(tmp_pa
     with pytest.raises(DataBroken, match="no chat template"):
         base.read_tokenizer(str(folder))
     tokenizer = base.read_tokenizer(str(folder), "none")
-    assert Encoder(tokenizer).end == [tokenizer.eos_token_id]
+    assert SampleEncoder(tokenizer).end == [tokenizer.eos_token_id]
 
 
 def test_a_chat_template_that_fails_is_one_line(tmp_path: Path, model: Path) -> None:
     (tmp_path / "template.jinja").write_text("{{ raise_exception('no\nroles') }}", encoding="utf-8")
     with pytest.raises(DataBroken, match="the chat template fails"):
-        Encoder(base.read_tokenizer(str(model), str(tmp_path / "template.jinja")))
+        SampleEncoder(base.read_tokenizer(str(model), str(tmp_path / "template.jinja")))
 
 
 def test_a_tokenizer_with_tokens_that_the_model_has_not_is_refused(tmp_path: Path) -> None:
@@ -283,16 +283,16 @@ def test_a_tokenizer_with_tokens_that_the_model_has_not_is_refused(tmp_path: Pat
 def test_all_samples_over_the_window_are_one_line(model: Path, tmp_path: Path) -> None:
     samples = read_samples(tiny_llm.chats(tmp_path / "data.jsonl"))
     with pytest.raises(DataBroken, match="all 4 samples are over the window of 5"):
-        Encoder(base.read_tokenizer(str(model))).supervised(samples, 5)
+        SampleEncoder(base.read_tokenizer(str(model))).supervised(samples, 5)
     pairs = [Preference("p", samples[0].messages, "a", "b")]
     with pytest.raises(DataBroken, match="over the window"):
-        Encoder(base.read_tokenizer(str(model))).preferred(pairs, 5)
+        SampleEncoder(base.read_tokenizer(str(model))).preferred(pairs, 5)
 
 
 def test_no_memory_is_one_line_with_advice(tmp_path: Path) -> None:
     import torch
 
-    with pytest.raises(faults.OutOfMemory, match="--lora") as raised, faults.plain_faults(tmp_path):
+    with pytest.raises(training.OutOfMemory, match="--lora") as raised, training.plain_faults(tmp_path):
         torch.empty(1 << 55)  # the processor's allocator refuses it
     assert "\n" not in str(raised.value)
 
@@ -308,7 +308,7 @@ def test_no_space_for_a_checkpoint_is_one_line_and_the_one_before_stays(tmp_path
             resource.setrlimit(resource.RLIMIT_FSIZE, (90_000, before[1]))  # files of more cannot be written
 
     try:
-        with pytest.raises(faults.NoSpace, match="no space left to write") as raised:
+        with pytest.raises(training.NoSpace, match="no space left to write") as raised:
             training.train(job(tmp_path, data, model), filling)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -317,8 +317,8 @@ def test_no_space_for_a_checkpoint_is_one_line_and_the_one_before_stays(tmp_path
 
 
 def test_too_little_space_is_said_before_the_work(tmp_path: Path) -> None:
-    with pytest.raises(faults.NoSpace, match="GB free"):
-        faults.check_space(tmp_path, 1 << 60)
+    with pytest.raises(training.NoSpace, match="GB free"):
+        training.check_space(tmp_path, 1 << 60)
 
 
 def test_what_is_not_installed_names_the_pip_line() -> None:
@@ -345,7 +345,7 @@ def test_presets_are_the_papers_numbers(tmp_path: Path, model: Path) -> None:
 
 def test_the_parsers_rate_falls_to_its_least(tmp_path: Path, model: Path) -> None:
     data = tiny_llm.chats(tmp_path / "data.jsonl")
-    recipe = Recipe(rate=5e-6, least_rate=1.5e-6, batch=1, checkpointing=False)
+    recipe = TrainingRecipe(rate=5e-6, least_rate=1.5e-6, batch=1, checkpointing=False)
     training.train(job(tmp_path, data, model, recipe=recipe, steps=12, every=12), quiet)
     rates = [line["learning_rate"] for line in tiny_llm.log(tmp_path / "out.work")]
     assert rates[0] == pytest.approx(5e-6) and rates == sorted(rates, reverse=True)
@@ -353,36 +353,27 @@ def test_the_parsers_rate_falls_to_its_least(tmp_path: Path, model: Path) -> Non
 
 
 @pytest.mark.parametrize("kind", ["zero3", "sequence"])
-def test_files_for_several_gpus_are_read_by_accelerate(tmp_path: Path, kind: str) -> None:
-    from accelerate.commands.config.config_args import load_config_from_file
+def test_files_for_several_gpus_are_read_by_accelerate(kind: str) -> None:
     from accelerate.commands.launch import _validate_launch_command, launch_command_parser
     from accelerate.utils.deepspeed import HfDeepSpeedConfig
 
-    from prunus_train.llm import launch
-
-    file = launch.config_of(kind, tmp_path, 8)
-    config = load_config_from_file(str(file))
-    assert config.num_processes == 8 and config.deepspeed_config["zero3_init_flag"]
-    deepspeed = HfDeepSpeedConfig(config.deepspeed_config["deepspeed_config_file"])
-    assert deepspeed.is_zero3()
-    command = launch.command_of(file, ["sft", "data.jsonl"])
+    command = launch_command(kind, 4, ["sft", "data.jsonl"])
     given = launch_command_parser().parse_args(command[3:])
     assert (given.training_script, given.module, given.training_script_args) == (
         "prunus_train", True, ["sft", "data.jsonl"])  # fmt: skip
     checked, *_ = _validate_launch_command(given)
-    assert checked.num_processes == 8 and checked.use_deepspeed
+    assert checked.num_processes == 4 and checked.use_deepspeed
+    assert HfDeepSpeedConfig(checked.deepspeed_config_file).is_zero3()
     if kind == "sequence":
-        assert checked.use_parallelism_config and int(checked.parallelism_config_sp_size) == 8
+        assert checked.use_parallelism_config and int(checked.parallelism_config_sp_size) == 4
         assert checked.parallelism_config_sp_backend == "deepspeed"
 
 
-def test_an_unknown_launch_is_one_line(tmp_path: Path) -> None:
-    from prunus_train.llm import launch
-
+def test_an_unknown_launch_is_one_line() -> None:
     with pytest.raises(DataBroken, match="give zero3, sequence or a file"):
-        launch.config_of("nothing", tmp_path, 8)
+        launch_command("nothing", 8, [])
     with pytest.raises(DataBroken, match="--processes 2"):
-        launch.config_of("zero3", tmp_path, 1)
+        launch_command("zero3", 1, [])
 
 
 def test_lora_adapts_the_last_layers_alone(tmp_path: Path, model: Path) -> None:

@@ -21,13 +21,12 @@ from prunus.engines import Maker
 from prunus.models.llm.transformers import Engine
 
 pytest.importorskip("selectolax")
-from prunus_evals.labels import Recipe as Blocks
+from prunus_evals.labels import PrunerRecipe
 from prunus_evals.records import Document, Question
 from prunus_train.data import extractor, parser, pruner
-from prunus_train.data.asked import Asked
-from prunus_train.data.sheet import Sheet, write_lines
+from prunus_train.data.sample_file import KeptReplies, SampleFile, write_lines
 from prunus_train.llm import base, measures, training
-from prunus_train.llm.presets import Recipe
+from prunus_train.llm.presets import TrainingRecipe
 from prunus_train.llm.samples import read_samples
 
 need("trl")
@@ -37,7 +36,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # of the libraries below, whi
 NOW = datetime(2026, 5, 4, 9)
 PAGE = "<h1>Ferries</h1>" + "".join(f"<p>Line {n} calls at pier {n} and no other.</p>" for n in range(1, 5))
 ASKED = {"Where does line 3 call?": "pier 3", "Which line turns at the first pier?": "pier 1"}
-BLOCKS = Blocks(first_stage="bm25", coarse=9, fine=9, prompt="bare")
+BLOCKS = PrunerRecipe(first_stage="bm25", coarse=9, fine=9, prompt="bare")
 PLANNED = {"Is pier 3 open?": ["pier 3 opening hours"], "Write a poem.": []}
 
 
@@ -65,23 +64,21 @@ def made(folder: Path) -> Path:
         assert done <= total
 
     rows: list[dict[str, Any]] = []
-    with Sheet(folder / "extractor", {}) as sheet:
-        plan = extractor.Plan(shortest=10, elsewhere=0)
-        extractor.make(sheet, pages(), ("truth", Scripted(script=truth)), Asked(folder / "replies"), plan, quiet)
+    with SampleFile(folder / "extractor", {}) as sheet:
+        plan = extractor.ExtractorPlan(shortest=10, elsewhere=0)
+        extractor.make(sheet, pages(), ("truth", Scripted(script=truth)), KeptReplies(folder / "replies"), plan, quiet)
     requests = []
     for request, queries in PLANNED.items():
         listed = [{"text": text, "language": "en", "time_range": ""} for text in queries]
         truth_of = json.dumps({"needs_search": bool(queries), "reason": "", "queries": listed})
-        requests.append(parser.Request(request, (Message("user", request),), NOW, plan=truth_of))
+        requests.append(parser.ParserRequest(request, (Message("user", request),), NOW, plan=truth_of))
     parser.make(folder / "parser", requests, None, 1, quiet, {})
     for name in ("extractor", "parser"):
         rows += [json.loads(line) for line in (folder / name).read_text("utf-8").splitlines()]
     rows = [
         row for row in rows if not row["id"].endswith(" A")
     ]  # without the summaries, which an answer does not ask for
-    from dataclasses import asdict
-
-    rows += [asdict(row) for row in pruner.of_page(pages(), [2000], BLOCKS) if isinstance(row, pruner.Sample)]
+    rows += [row for unit in pruner.of_page(pages(), [2000], BLOCKS) for row in unit.kept]
     write_lines(folder / "all.jsonl", rows)
     return folder / "all.jsonl"
 
@@ -89,8 +86,8 @@ def made(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("taught")
-    recipe = Recipe(window=4096, rate=6e-3, schedule="cosine", batch=6, checkpointing=False)
-    job = training.Job(
+    recipe = TrainingRecipe(window=4096, rate=6e-3, schedule="cosine", batch=6, checkpointing=False)
+    job = training.TrainingJob(
         "sft", made(folder), folder / "model", folder / "work", str(tiny_llm.base(folder / "base")), recipe,
         device="cpu", steps=130, every=130, micro=3,
     )  # fmt: skip

@@ -21,13 +21,12 @@ pytest.importorskip("selectolax")
 
 from prunus_evals import labels, tasks
 from prunus_evals.data import VARIABLE
-from prunus_evals.labels import Recipe
+from prunus_evals.labels import PrunerRecipe
 from prunus_evals.records import Question, one_page
 from prunus_train.data import pruner
-from prunus_train.data.form import form_of
 
 BUDGET = 90
-FINE = Recipe(first_stage="bm25", coarse=24, second_scorer=10)
+FINE = PrunerRecipe(first_stage="bm25", coarse=24, fine=10)
 PAGE = "<h1>Ferries</h1>" + "".join(
     f"<div><div><h2>Line {line}</h2><p>Line {line} leaves the quay at noon each day.</p>"
     f"<p>It calls at pier {line} and turns back before the evening.</p></div></div>"
@@ -49,7 +48,7 @@ class Noted:
 
 
 def asked_by_inference(
-    documents: prunus.Documents, question: str, budget: int, recipe: Recipe
+    documents: prunus.Documents, question: str, budget: int, recipe: PrunerRecipe
 ) -> tuple[str, Sequence[str]]:
     noted = Noted()
     options = replace(labels.options_of(budget, recipe), second_scorer=noted)
@@ -63,13 +62,13 @@ def read(html: str) -> prunus.Documents:
 
 def test_a_sample_teaches_the_page_and_the_paths_that_inference_asks_for() -> None:
     question = Question("q", "page_qa", "page", one_page(PAGE), "Where does line 7 call?", ("pier 7",))
-    [sample] = pruner.of_page([question], [BUDGET], FINE)
-    assert isinstance(sample, pruner.Sample)
+    [unit] = pruner.of_page([question], [BUDGET], FINE)
+    [sample] = unit.kept
     html, paths = asked_by_inference(read(PAGE), question.question, BUDGET, FINE)
-    assert sample.paths == paths
-    assert html in sample.page_part
-    assert "<div8>" in sample.paths[sample.target]  # the number in the whole page, of which most was pruned
-    assert len(sample.paths) < 12
+    assert sample["paths"] == paths
+    assert html in sample["messages"][-1]["content"]
+    assert "<div8>" in sample["target"][0]  # the number in the whole page, of which most was pruned
+    assert len(sample["paths"]) < 12
 
 
 @settings(max_examples=25)
@@ -81,7 +80,7 @@ def test_for_every_block_the_taught_path_is_the_asked_path(made: Made, budget: i
         html, paths = asked_by_inference(documents, "ferry to Pell", budget, FINE)
     except BadBudget:
         return
-    form = form_of(blocks)
+    form = number(blocks)
     assert (form.html, form.paths) == (html, paths)
 
 
@@ -89,12 +88,12 @@ def test_for_every_block_the_taught_path_is_the_asked_path(made: Made, budget: i
 @pytest.mark.skipif(not os.environ.get(VARIABLE), reason=f"{VARIABLE} is not set: no real data")
 @pytest.mark.parametrize("task", ["table_qa", "websrc", "nq"])
 def test_on_real_pages_the_taught_path_is_the_asked_path(task: str) -> None:
-    recipe, compared = Recipe(), 0
+    recipe, compared = PrunerRecipe(), 0
     for page in tasks.load(task, "dev", 6):
         question = page[0]
         documents = read(question.html)
         try:
-            form = form_of(labels.pruned(documents, question.question, 1024, recipe))
+            form = number(labels.pruned(documents, question.question, 1024, recipe))
         except BadBudget:
             continue
         assert (form.html, form.paths) == asked_by_inference(documents, question.question, 1024, recipe)

@@ -224,8 +224,8 @@ def static_command(out: Path, sets: Path, seed: int, part: float, pieces: int, a
             f"torch is not installed; run: {pip_install_folder('train')} && {pip_install('onnx', 'multilingual')}"
         )
 
-    sizes = recipe.Sizes().part(part, pieces)
-    found = recipe.make(sets, out, sizes, fit.Plan(seed=seed), lambda line: click.echo(line, err=True))
+    sizes = recipe.StaticSizes().part(part, pieces)
+    found = recipe.make(sets, out, sizes, fit.FitPlan(seed=seed), lambda line: click.echo(line, err=True))
     if as_json:
         click.echo(json_line(found))
     else:

@@ -107,7 +107,7 @@ def numbers(text: str, option: str) -> list[int]:
 def pruner_command(out: Path, sources: str, budgets: str, half: Half, as_json: bool, **chosen: Any) -> None:
     """Make samples of the generative pruner: prompt, path, content (HtmlRAG §3.4.2).
 
-    Of tasks only the dev half is read. OUT.left_out lists the questions that are left out, with the reason.
+    Of tasks only the dev half is read. OUT.units lists what becomes of each question.
 
     \b
     Examples:
@@ -115,7 +115,7 @@ def pruner_command(out: Path, sources: str, budgets: str, half: Half, as_json: b
       prunus train data pruner -o samples.jsonl --from own:questions.jsonl
       prunus train data pruner -o samples.jsonl --bare pairs.jsonl --search searxng:http://localhost:8888
     """
-    from prunus_evals.labels import Recipe
+    from prunus_evals.labels import PrunerRecipe
     from prunus_train.data import found_pages, pruner  # here: the help does not need these modules
 
     sizes = numbers(budgets, "--budgets")
@@ -132,12 +132,11 @@ def pruner_command(out: Path, sources: str, budgets: str, half: Half, as_json: b
         sources = f"own:{pages}"
     names = [name.strip() for name in sources.split(",") if name.strip()]
     wanted = [one for name in names for one in ([name] if ":" in name else tasks.expand(name))]
-    recipe = Recipe(chosen["first_stage"], chosen["coarse"], chosen["fine"], chosen["prompt"])
-    made = pruner.make(out, wanted, half, sizes, recipe, progress("pages"), chosen["limit"] or None)
-    report = pruner.report_of(out, left)
+    recipe = PrunerRecipe(chosen["first_stage"], chosen["coarse"], chosen["fine"], chosen["prompt"])
+    report = pruner.make(out, wanted, half, sizes, recipe, progress("pages"), chosen["limit"] or None, left)
     _show(report, out, as_json)
-    if not made.samples:
-        raise TrainError(f"no sample was made; see {out.name}.left_out")
+    if not report["samples"]:
+        raise TrainError(f"no sample was made; see {out.name}.report.json")
 
 
 @data_group.command("parser")
@@ -202,16 +201,15 @@ def extractor_command(sources: str, out: Path, llm: str, limit: int, at_once: in
     Example: prunus train data extractor own:questions.jsonl -o extractor.jsonl --llm openai:gpt-4o
     """
     from prunus_train.data import extractor
-    from prunus_train.data.asked import Asked
-    from prunus_train.data.sheet import Sheet
+    from prunus_train.data.sample_file import KeptReplies, SampleFile
 
     if not 0 <= plan["none"] < 1 or not 0 <= plan["elsewhere"] <= 1:
         raise DataBroken("--none and --elsewhere are shares from 0 to 1")
     _folder_of(out)
     questions, model = _questions(sources, limit), _model(llm)
-    with Sheet(out, {"maker": "extractor", "sources": sources, "limit": limit, "model": llm, **plan}) as sheet:
-        asked = Asked(out.with_name(f"{out.name}.replies"), at_once)
-        report = extractor.make(sheet, questions, model, asked, extractor.Plan(**plan), progress("requests"))
+    with SampleFile(out, {"maker": "extractor", "sources": sources, "limit": limit, "model": llm, **plan}) as file:
+        cache = KeptReplies(out.with_name(f"{out.name}.replies"), at_once)
+        report = extractor.make(file, questions, model, cache, extractor.ExtractorPlan(**plan), progress("requests"))
     _show(report, out, as_json)
 
 
@@ -243,17 +241,16 @@ def dpo_command(sources: str, out: Path, limit: int, at_once: int, as_json: bool
         --stronger openai:gpt-4o --generator openai:gpt-4o-mini --judge openai:gpt-4o
     """
     from prunus_train.data import preferences
-    from prunus_train.data.asked import Asked
-    from prunus_train.data.sheet import Sheet
+    from prunus_train.data.sample_file import KeptReplies, SampleFile
 
     _folder_of(out)
     roles = ("extractor", "stronger", "generator", "judge")
-    models = preferences.Models(**{role: _model(chosen[role]) for role in roles})
+    models = preferences.PreferenceModels(**{role: _model(chosen[role]) for role in roles})
     questions = _questions(sources, limit)
     most = (chosen["pages"], chosen["pairs"], chosen["budget"])
-    with Sheet(out, {"maker": "extractor-dpo", "sources": sources, "limit": limit, **chosen}) as sheet:
-        asked = Asked(out.with_name(f"{out.name}.replies"), at_once)
-        report = preferences.make(sheet, questions, models, asked, most, progress("requests"))
+    with SampleFile(out, {"maker": "extractor-dpo", "sources": sources, "limit": limit, **chosen}) as file:
+        cache = KeptReplies(out.with_name(f"{out.name}.replies"), at_once)
+        report = preferences.make(file, questions, models, cache, most, progress("requests"))
     _show(report, out, as_json)
 
 

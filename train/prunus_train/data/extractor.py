@@ -25,10 +25,9 @@ from prunus.evidence.prune import prune
 from prunus.evidence.segments import segments
 from prunus_evals.records import Document, Question
 from prunus_evals.split import digest
-from prunus_train.data.asked import Asked, TooLong
-from prunus_train.data.sheet import Sheet, Unit
+from prunus_train.data.sample_file import KeptReplies, SampleFile, SampleUnit, TooLong
 from prunus_train.errors import DataBroken
-from prunus_train.llm.samples import Sample, as_row
+from prunus_train.llm.samples import ChatSample, as_row
 
 SEEDS = (1, 2)
 MAX_TOKENS = 1024
@@ -36,7 +35,7 @@ _TAG = re.compile(r"<?TAG[-_ ]?(\d{1,9})>?", re.I)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ExtractorPlan:
     """How contents are chosen and asked about.
 
     :param contents: contents of a request at most; which, the digest of its id draws.
@@ -56,7 +55,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class TaggedContent:
     """A part of a page as the extractor is shown it, and its tokens."""
 
     id: str
@@ -66,14 +65,14 @@ class Content:
     url: str = ""
 
 
-class Tagger:
+class PageTagger:
     """Prunes pages for a request, and cuts what is kept into tagged parts, as an answer does."""
 
     def __init__(self, budget: int) -> None:
         self._engines: Engines = assemble(Settings(), answers=False)
         self._budget = budget
 
-    def contents(self, request: str, document: Document) -> list[Content]:
+    def contents(self, request: str, document: Document) -> list[TaggedContent]:
         """Return the tagged parts of a page; [] where nothing of it is kept or it cannot be read."""
         try:
             documents = prunus.read(prunus.Page(content=document.content, media_type=document.media_type))
@@ -83,40 +82,40 @@ class Tagger:
         parts = parts_of(segments(kept, {tree.document: tree for tree in documents.trees})) if kept else []
         counts = self._engines.counter.count(["\n".join(one.text for one in part) for part in parts])
         return [
-            Content(f"{document.id}#{number}", part, int(count), document.title, document.url)
+            TaggedContent(f"{document.id}#{number}", part, int(count), document.title, document.url)
             for number, (part, count) in enumerate(zip(parts, counts, strict=True), 1)
             if part
         ]
 
 
 def make(
-    sheet: Sheet, questions: Sequence[Question], model: tuple[str, LLM], asked: Asked, plan: Plan,
+    file: SampleFile, questions: Sequence[Question], model: tuple[str, LLM], cache: KeptReplies, plan: ExtractorPlan,
     progress: Callable[[int, int], None],
 ) -> dict[str, Any]:  # fmt: skip
     """Write the samples of requests with pages; return the report.
 
     :param model: spec and model that names tags and summaries.
     """
-    tagger = Tagger(plan.budget)
-    numbered = [(place, question) for place, question in enumerate(questions) if question.id not in sheet.done]
+    tagger = PageTagger(plan.budget)
+    numbered = [(place, question) for place, question in enumerate(questions) if question.id not in file.done]
 
-    def work(item: tuple[int, Question]) -> Unit:
+    def work(item: tuple[int, Question]) -> SampleUnit:
         place, question = item
-        return _unit(question, questions[(place + 1) % len(questions)], tagger, model, asked, plan)
+        return _unit(question, questions[(place + 1) % len(questions)], tagger, model, cache, plan)
 
-    for number, unit in enumerate(asked.each(work, numbered), 1):
-        sheet.add(unit)
+    for number, unit in enumerate(cache.each(work, numbered), 1):
+        file.add(unit)
         progress(len(questions) - len(numbered) + number, len(questions))
-    report = sheet.finish(lambda rows: _balanced(rows, plan.none), replies_asked=asked.asked, replies_kept=asked.kept)
-    none = sum(row["target"] == "None" for row in _rows(sheet))
+    report = file.finish(lambda rows: _balanced(rows, plan.none), replies_asked=cache.asked, replies_kept=cache.kept)
+    none = sum(row["target"] == "None" for row in _rows(file))
     if not report["samples"]:
-        raise DataBroken(f"no sample was made: {report['left_out']}; see {sheet.path.name}.report.json")
+        raise DataBroken(f"no sample was made: {report['left_out']}; see {file.path.name}.report.json")
     report["none_before"] = none
     return report
 
 
-def _rows(sheet: Sheet) -> Iterator[dict[str, Any]]:
-    return (row for unit in sheet.units for row in unit.kept)
+def _rows(file: SampleFile) -> Iterator[dict[str, Any]]:
+    return (row for unit in file.units for row in unit.kept)
 
 
 def chosen(question: Question, most: int, salt: str = "") -> list[Document]:
@@ -127,9 +126,14 @@ def chosen(question: Question, most: int, salt: str = "") -> list[Document]:
 
 
 def _unit(
-    question: Question, other: Question, tagger: Tagger, model: tuple[str, LLM], asked: Asked, plan: Plan
-) -> Unit:
-    unit = Unit(question.id)
+    question: Question,
+    other: Question,
+    tagger: PageTagger,
+    model: tuple[str, LLM],
+    cache: KeptReplies,
+    plan: ExtractorPlan,
+) -> SampleUnit:
+    unit = SampleUnit(question.id)
     contents = [one for page in chosen(question, plan.contents) for one in tagger.contents(question.question, page)]
     wrong = random.Random(digest(f"elsewhere {question.id}")).random() < plan.elsewhere
     if wrong and other.page != question.page:
@@ -142,7 +146,7 @@ def _unit(
             unit.left_out.append("the content is shorter than the least length")
             continue
         try:
-            replies = _both(question.question, content, model, asked, plan)
+            replies = _both(question.question, content, model, cache, plan)
         except TooLong:
             unit.left_out.append("the prompt is over the model's window")
             continue
@@ -157,14 +161,16 @@ def _unit(
     return unit
 
 
-def _both(request: str, content: Content, model: tuple[str, LLM], asked: Asked, plan: Plan) -> list[str]:
+def _both(
+    request: str, content: TaggedContent, model: tuple[str, LLM], cache: KeptReplies, plan: ExtractorPlan
+) -> list[str]:
     messages = question_about(request, content.tagged, summaries=True)
     return [
-        asked.reply(*model, messages, max_tokens=MAX_TOKENS, temperature=plan.temperature, seed=seed) for seed in SEEDS
+        cache.reply(*model, messages, max_tokens=MAX_TOKENS, temperature=plan.temperature, seed=seed) for seed in SEEDS
     ]
 
 
-def _samples(question: Question, content: Content, replies: Sequence[str]) -> tuple[list[dict[str, Any]], str]:
+def _samples(question: Question, content: TaggedContent, replies: Sequence[str]) -> tuple[list[dict[str, Any]], str]:
     """Return the samples of two replies, or the reason why there is none."""
     known = [segment.tag for segment in content.tagged]
     first, second = (read_tags(reply, known) for reply in replies)
@@ -183,7 +189,7 @@ def _samples(question: Question, content: Content, replies: Sequence[str]) -> tu
     rows = []
     for instruction, target in texts.items():
         messages = question_about(question.question, content.tagged, summaries=instruction == "A")
-        row = as_row(Sample(f"{identity} {instruction}", "extractor", tuple(messages), (target,)))
+        row = as_row(ChatSample(f"{identity} {instruction}", "extractor", tuple(messages), (target,)))
         rows.append({**row, "content": identity})
     return rows, ""
 
@@ -210,6 +216,6 @@ def _balanced(rows: list[dict[str, Any]], share: float) -> tuple[list[dict[str, 
     return kept, reasons
 
 
-def messages_of(request: str, content: Content) -> list[Message]:
+def messages_of(request: str, content: TaggedContent) -> list[Message]:
     """Return the prompt for tags alone about one content."""
     return question_about(request, content.tagged)

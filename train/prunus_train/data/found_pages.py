@@ -17,7 +17,7 @@ from prunus.pages.sources import is_address
 from prunus_evals.data import Lines, Row
 from prunus_evals.errors import DataWrong
 from prunus_evals.split import digest
-from prunus_train.data.sheet import rows_of
+from prunus_train.data.sample_file import rows_of
 from prunus_train.errors import DataBroken, TrainError
 
 FAILURES = 5

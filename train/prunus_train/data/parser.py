@@ -22,10 +22,9 @@ from prunus.models.json_reply import repair, schema_of
 from prunus_evals.data import Lines, Row
 from prunus_evals.errors import DataWrong
 from prunus_evals.split import digest
-from prunus_train.data.asked import Asked, TooLong
-from prunus_train.data.sheet import Sheet, Unit
+from prunus_train.data.sample_file import KeptReplies, SampleFile, SampleUnit, TooLong
 from prunus_train.errors import DataBroken
-from prunus_train.llm.samples import Sample, as_row
+from prunus_train.llm.samples import ChatSample, as_row
 
 FIELDS = ("id", "request", "turns", "language", "now", "time", "names", "plan")
 TIMES = ("today", "any", "")
@@ -36,7 +35,7 @@ _DAYS = 1460
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ParserRequest:
     """A conversation, and what is known of its plan.
 
     :param turns: the conversation; the last turn is the request.
@@ -56,7 +55,7 @@ class Request:
     made: bool = False
 
 
-def read(path: Path) -> list[Request]:
+def read(path: Path) -> list[ParserRequest]:
     """Return the requests of a file: JSON lines with ``request``, and any of the other ``FIELDS``.
 
     :raises DataBroken: a line is wrong, or there is none; the message names the line.
@@ -70,7 +69,7 @@ def read(path: Path) -> list[Request]:
     return found
 
 
-def _request(row: Row) -> Request:
+def _request(row: Row) -> ParserRequest:
     for name in row:
         if name not in FIELDS:
             raise row.wrong(f"unknown field {name!r}; the fields are: {', '.join(FIELDS)}")
@@ -97,7 +96,7 @@ def _request(row: Row) -> Request:
             raise row.wrong(f"'plan': {fault}")
     language = row.text("language") if "language" in row else ""
     names = row.texts("names") if "names" in row else ()
-    return Request(identity, (*earlier, Message("user", text)), now, language, time, names, plan)
+    return ParserRequest(identity, (*earlier, Message("user", text)), now, language, time, names, plan)
 
 
 def day_of(identity: str) -> datetime:
@@ -107,21 +106,21 @@ def day_of(identity: str) -> datetime:
 
 
 def make(
-    path: Path, requests: Sequence[Request], model: tuple[str, LLM] | None, at_once: int,
+    path: Path, requests: Sequence[ParserRequest], model: tuple[str, LLM] | None, at_once: int,
     progress: Callable[[int, int], None], settings: dict[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
     """Write the samples of requests; return the report.
 
     :param model: spec and model that is asked for the truths that are missing; None: such requests are left out.
     """
-    asked = Asked(path.with_name(f"{path.name}.replies"), at_once)
-    with Sheet(path, {**settings, "model": model[0] if model else ""}) as sheet:
+    cache = KeptReplies(path.with_name(f"{path.name}.replies"), at_once)
+    with SampleFile(path, {**settings, "model": model[0] if model else ""}) as file:
         seen: set[str] = set()
-        new = [request for request in requests if request.id not in sheet.done]
-        for number, unit in enumerate(asked.each(lambda request: _unit(request, model, asked), new), 1):
-            sheet.add(unit)
+        new = [request for request in requests if request.id not in file.done]
+        for number, unit in enumerate(cache.each(lambda request: _unit(request, model, cache), new), 1):
+            file.add(unit)
             progress(len(requests) - len(new) + number, len(requests))
-        return sheet.finish(lambda rows: _each_once(rows, seen))
+        return file.finish(lambda rows: _each_once(rows, seen))
 
 
 def _each_once(rows: list[dict[str, Any]], seen: set[str]) -> tuple[list[dict[str, Any]], dict[str, int]]:
@@ -134,33 +133,33 @@ def _each_once(rows: list[dict[str, Any]], seen: set[str]) -> tuple[list[dict[st
     return kept, {"the same request twice": len(rows) - len(kept)}
 
 
-def _unit(request: Request, model: tuple[str, LLM] | None, asked: Asked) -> Unit:
+def _unit(request: ParserRequest, model: tuple[str, LLM] | None, cache: KeptReplies) -> SampleUnit:
     messages = question_about(request.turns, request.now)
     if request.plan:
         plan, fault = read_plan(request.plan)
     elif model is None:
-        return Unit(request.id, left_out=["no truth in the file, and no model is named"])
+        return SampleUnit(request.id, left_out=["no truth in the file, and no model is named"])
     else:
         try:
-            plan, fault = _asked(messages, model, asked)
+            plan, fault = _asked(messages, model, cache)
         except TooLong:
-            return Unit(request.id, left_out=["the prompt is over the model's window"])
+            return SampleUnit(request.id, left_out=["the prompt is over the model's window"])
     if plan is None:
-        return Unit(request.id, left_out=["the model wrote no plan"])
+        return SampleUnit(request.id, left_out=["the model wrote no plan"])
     fault = fault_of(request, plan)
     if fault:
-        return Unit(request.id, left_out=[fault])
+        return SampleUnit(request.id, left_out=[fault])
     counts = ["search" if plan.needs_search else "no search", f"language {request.language or 'unknown'}"]
     counts += [f"time {request.time}"] * bool(request.time) + ["made-up name"] * bool(request.made and request.names)
-    sample = Sample(request.id, "parser", tuple(messages), (written_plan(plan),))
-    return Unit(request.id, [as_row(sample)], counts=counts)
+    sample = ChatSample(request.id, "parser", tuple(messages), (written_plan(plan),))
+    return SampleUnit(request.id, [as_row(sample)], counts=counts)
 
 
-def _asked(messages: list[Message], model: tuple[str, LLM], asked: Asked) -> tuple[Plan | None, str]:
+def _asked(messages: list[Message], model: tuple[str, LLM], cache: KeptReplies) -> tuple[Plan | None, str]:
     """Return a model's plan as the planner gets it: a reply that cannot be used is sent back once."""
     fault, schema = "", schema_of(PlanReply)
     for _ in range(2):
-        reply = asked.reply(*model, messages, max_tokens=MAX_TOKENS, temperature=0.0, schema=schema)
+        reply = cache.reply(*model, messages, max_tokens=MAX_TOKENS, temperature=0.0, schema=schema)
         plan, fault = read_plan(reply)
         if plan is not None:
             return plan, ""
@@ -168,7 +167,7 @@ def _asked(messages: list[Message], model: tuple[str, LLM], asked: Asked) -> tup
     return None, fault
 
 
-def fault_of(request: Request, plan: Plan) -> str:
+def fault_of(request: ParserRequest, plan: Plan) -> str:
     """Return why a plan must not be taught; '' where it may."""
     if not plan.needs_search:
         return "no search for a question about today" if request.time == "today" else ""

@@ -14,10 +14,10 @@ from importlib.resources import files
 from typing import Any
 
 from prunus.core.types import Message
-from prunus_train.data.parser import Request, day_of
+from prunus_train.data.parser import ParserRequest, day_of
 
 
-def requests(count: int, seed: int) -> Iterator[Request]:
+def requests(count: int, seed: int) -> Iterator[ParserRequest]:
     """Yield made requests, alike over languages and frames; the same for the same seed."""
     table: dict[str, Any] = json.loads(files(__package__).joinpath("parser_frames.json").read_text("utf-8"))
     languages = list(table)
@@ -31,7 +31,7 @@ def requests(count: int, seed: int) -> Iterator[Request]:
 
 def _filled(
     identity: str, language: str, frame: dict[str, Any], about: dict[str, Any], chance: random.Random
-) -> Request:
+) -> ParserRequest:
     now = day_of(identity)
     name = "".join(chance.choice(about["syllables"]) for _ in range(chance.randint(2, 3)))
     fields = {
@@ -52,7 +52,7 @@ def _filled(
     ]
     plan = {"needs_search": bool(queries), "reason": frame["why"], "queries": queries}
     named = "{name}" in frame["request"] and bool(queries)
-    return Request(
+    return ParserRequest(
         identity, (Message("user", fill(frame["request"])),), now, language, frame.get("time", ""),
         (fields["name"],) if named else (), json.dumps(plan, ensure_ascii=False), made=True,
     )  # fmt: skip

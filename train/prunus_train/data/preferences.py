@@ -19,9 +19,8 @@ from prunus_evals import prompts
 from prunus_evals.judging.judge import read_grade
 from prunus_evals.records import Question
 from prunus_evals.split import digest
-from prunus_train.data.asked import Asked, TooLong
-from prunus_train.data.extractor import Content, Tagger, messages_of
-from prunus_train.data.sheet import Sheet, Unit
+from prunus_train.data.extractor import PageTagger, TaggedContent, messages_of
+from prunus_train.data.sample_file import KeptReplies, SampleFile, SampleUnit, TooLong
 from prunus_train.errors import TrainError
 
 MAX_TOKENS = 512
@@ -34,7 +33,7 @@ class NeverPrefers(TrainError):
 
 
 @dataclass(frozen=True, slots=True)
-class Models:
+class PreferenceModels:
     """The four models by spec: what is to be trained, what is stronger, what writes answers, and what grades them."""
 
     extractor: tuple[str, LLM]
@@ -48,13 +47,13 @@ class _Case:
     """A request with the contents of its pages and the extractor's tags on each; None: it could not be read."""
 
     question: Question
-    contents: Sequence[Content]
+    contents: Sequence[TaggedContent]
     tags: Sequence[tuple[int, ...] | None]
 
 
 def make(
-    sheet: Sheet, questions: Sequence[Question], models: Models, asked: Asked, most: tuple[int, int, int],
-    progress: Callable[[int, int], None],
+    file: SampleFile, questions: Sequence[Question], models: PreferenceModels, cache: KeptReplies,
+    most: tuple[int, int, int], progress: Callable[[int, int], None],
 ) -> dict[str, Any]:  # fmt: skip
     """Write the pairs of requests with pages; return the report.
 
@@ -62,13 +61,13 @@ def make(
     :raises NeverPrefers: pairs were graded, and none is left; the message has the counts.
     """
     pages, pairs, budget = most
-    tagger = Tagger(budget)
-    new = [question for question in questions if question.id not in sheet.done]
-    work = lambda question: _unit(question, tagger, models, asked, (pages, pairs))  # noqa: E731 - it is passed on
-    for number, unit in enumerate(asked.each(work, new), 1):
-        sheet.add(unit)
+    tagger = PageTagger(budget)
+    new = [question for question in questions if question.id not in file.done]
+    work = lambda question: _unit(question, tagger, models, cache, (pages, pairs))  # noqa: E731 - it is passed on
+    for number, unit in enumerate(cache.each(work, new), 1):
+        file.add(unit)
         progress(len(questions) - len(new) + number, len(questions))
-    report = sheet.finish(replies_asked=asked.asked, replies_kept=asked.kept)
+    report = file.finish(replies_asked=cache.asked, replies_kept=cache.kept)
     if not report["samples"]:
         reasons = report["left_out"]
         graded = reasons.get(TIE, 0) + reasons.get(UNREAD, 0)
@@ -79,8 +78,10 @@ def make(
     return report
 
 
-def _unit(question: Question, tagger: Tagger, models: Models, asked: Asked, most: tuple[int, int]) -> Unit:
-    unit, (pages, pairs) = Unit(question.id), most
+def _unit(
+    question: Question, tagger: PageTagger, models: PreferenceModels, cache: KeptReplies, most: tuple[int, int]
+) -> SampleUnit:
+    unit, (pages, pairs) = SampleUnit(question.id), most
     cut = [tagger.contents(question.question, page) for page in question.documents[:pages]]
     contents = [parts[0] for parts in cut if len(parts) == 1]
     unit.left_out += ["a page of several parts" for parts in cut if len(parts) > 1]
@@ -88,14 +89,14 @@ def _unit(question: Question, tagger: Tagger, models: Models, asked: Asked, most
         unit.left_out.append("nothing of its pages is kept")
         return unit
     try:
-        tags = [_tags(question.question, content, models.extractor, asked) for content in contents]
-        _pairs(unit, _Case(question, contents, tags), models, asked, pairs)
+        tags = [_tags(question.question, content, models.extractor, cache) for content in contents]
+        _pairs(unit, _Case(question, contents, tags), models, cache, pairs)
     except TooLong:
         unit.left_out.append("a prompt is over a model's window")
     return unit
 
 
-def _pairs(unit: Unit, case: _Case, models: Models, asked: Asked, most: int) -> None:
+def _pairs(unit: SampleUnit, case: _Case, models: PreferenceModels, cache: KeptReplies, most: int) -> None:
     """Grade pages of a request in an order that its id draws, until enough pairs were graded."""
     order = list(range(len(case.contents)))
     random.Random(digest(case.question.id)).shuffle(order)
@@ -105,7 +106,7 @@ def _pairs(unit: Unit, case: _Case, models: Models, asked: Asked, most: int) -> 
         if graded == most:
             return
         own, content = case.tags[place], case.contents[place]
-        other = _tags(case.question.question, content, models.stronger, asked)
+        other = _tags(case.question.question, content, models.stronger, cache)
         if own is None or other is None:
             unit.left_out.append("an extractor names neither tags nor None")
             continue
@@ -114,16 +115,16 @@ def _pairs(unit: Unit, case: _Case, models: Models, asked: Asked, most: int) -> 
             continue
         graded += 1
         if before is None:
-            before = _graded(case, case.tags, models, asked)
+            before = _graded(case, case.tags, models, cache)
         changed = [other if number == place else tags for number, tags in enumerate(case.tags)]
-        after = _graded(case, changed, models, asked)
+        after = _graded(case, changed, models, cache)
         row, reason = _pair(case.question, content, (own, other), (before, after))
         unit.kept += row
         unit.left_out += reason
 
 
 def _pair(
-    question: Question, content: Content, tags: tuple[tuple[int, ...], tuple[int, ...]],
+    question: Question, content: TaggedContent, tags: tuple[tuple[int, ...], tuple[int, ...]],
     answers: tuple[tuple[str, float | None], tuple[str, float | None]],
 ) -> tuple[list[dict[str, Any]], list[str]]:  # fmt: skip
     """Return the pair of two graded answers, or the reason why there is none."""
@@ -144,15 +145,15 @@ def _pair(
     return [row], []
 
 
-def _tags(request: str, content: Content, model: tuple[str, LLM], asked: Asked) -> tuple[int, ...] | None:
+def _tags(request: str, content: TaggedContent, model: tuple[str, LLM], cache: KeptReplies) -> tuple[int, ...] | None:
     """Return the tags that a model names on a page; () for None; None where its reply cannot be read."""
-    reply = asked.reply(*model, messages_of(request, content), max_tokens=MAX_TOKENS, temperature=0.0)
+    reply = cache.reply(*model, messages_of(request, content), max_tokens=MAX_TOKENS, temperature=0.0)
     read = read_tags(reply, [segment.tag for segment in content.tagged])
     return read.tags if read.tags or read.none else None
 
 
 def _graded(
-    case: _Case, tags: Sequence[tuple[int, ...] | None], models: Models, asked: Asked
+    case: _Case, tags: Sequence[tuple[int, ...] | None], models: PreferenceModels, cache: KeptReplies
 ) -> tuple[str, float | None]:
     """Return the answer from what tags hold, and its grade; None: the judge wrote none that can be read."""
     sources = []
@@ -162,11 +163,11 @@ def _graded(
             sources.append(NumberedSource("\n".join(texts), content.title, content.url))
     spec, llm = models.generator
     shown = [[source.text, source.title, source.url] for source in sources]
-    answer = asked.made(
+    answer = cache.made(
         ["answer", spec, case.question.question, shown], spec, lambda: _answer(llm, case.question.question, sources)
     )
     messages = prompts.render("judge_grade", {"question": case.question.question, "answer": answer})
-    reply = asked.reply(*models.judge, messages, max_tokens=GRADE_TOKENS, temperature=0.0)
+    reply = cache.reply(*models.judge, messages, max_tokens=GRADE_TOKENS, temperature=0.0)
     return answer, read_grade(reply)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -13,8 +13,9 @@ from typing import Any, Literal
 import click
 
 from prunus_train.errors import DataBroken, Stopped
-from prunus_train.llm.presets import BASES, PRESETS, Recipe
+from prunus_train.llm.presets import BASES, PRESETS, TrainingRecipe
 
+LAUNCHES = ("zero3", "sequence")
 _PATH = click.Path(path_type=Path, dir_okay=False)
 _SHOWN = ", ".join(f"{name} ({BASES[name]})" for name in PRESETS)
 
@@ -49,7 +50,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--batch", type=int, help="Samples of an optimiser step."),
         click.option("--launch", default="", help="zero3, sequence, or a file for accelerate's launcher."),
         click.option("--processes", default=8, show_default=True, help="GPUs, with --launch."),
-        click.option("--dry-run", is_flag=True, help="With --launch: write the files and show the command alone."),
+        click.option("--dry-run", is_flag=True, help="With --launch: show the command alone."),
     )):  # fmt: skip
         command = option(command)
     return command
@@ -93,25 +94,25 @@ def dpo_command(data: Path, **chosen: Any) -> None:
 def _run(method: Literal["sft", "dpo"], data: Path, chosen: dict[str, Any]) -> None:
     launch, processes, dry = chosen.pop("launch"), chosen.pop("processes"), chosen.pop("dry_run")
     preset = PRESETS[chosen.pop("preset")]
-    named = {field.name for field in fields(Recipe)}
+    named = {field.name for field in fields(TrainingRecipe)}
     given = {name: chosen.pop(name) for name in list(chosen) if name in named}
     recipe = replace(preset, **{name: value for name, value in given.items() if value is not None})
     _check(recipe, chosen, launch, method)
-    work = chosen.pop("work") or chosen["out"].with_name(f"{chosen['out'].name}.work")
     if launch:
-        _launch(launch, work, processes, dry)
+        _launch(launch, processes, dry)
         return
+    work = chosen.pop("work") or chosen["out"].with_name(f"{chosen['out'].name}.work")
     from prunus_train.llm import training  # here: the help does not need it
 
     try:
-        about = training.train(training.Job(method, data, work=work, recipe=recipe, **chosen), _say)
+        about = training.train(training.TrainingJob(method, data, work=work, recipe=recipe, **chosen), _say)
     except Stopped as stopped:
         _say(str(stopped))
         raise SystemExit(130) from stopped
     _say(f"wrote {chosen['out']}: {about['steps']} steps on data with {about['supervised_tokens']} supervised tokens")
 
 
-def _check(recipe: Recipe, chosen: dict[str, Any], launch: str, method: str) -> None:
+def _check(recipe: TrainingRecipe, chosen: dict[str, Any], launch: str, method: str) -> None:
     """Look whether the numbers can be trained with.
 
     :raises DataBroken: one cannot.
@@ -133,19 +134,38 @@ def _check(recipe: Recipe, chosen: dict[str, Any], launch: str, method: str) -> 
         raise DataBroken("--launch sequence: trl splits samples over GPUs in sft alone; use zero3 for dpo")
 
 
-def _launch(launch: str, work: Path, processes: int, dry: bool) -> None:
+def _launch(launch: str, processes: int, dry: bool) -> None:
     from prunus_train.llm import base
-    from prunus_train.llm import launch as launcher
 
-    config = launcher.config_of(launch, work, processes)
-    command = launcher.command_of(config, _without_launch(sys.argv[1:]))
+    command = launch_command(launch, processes, _without_launch(sys.argv[1:]))
     if dry:
         click.echo(shlex.join(command))
         return
-    base.check_packages(*(["deepspeed"] if launch in launcher.KNOWN else []))
+    base.check_packages(*(["deepspeed"] if launch in LAUNCHES else []))
     ended = subprocess.run(command, check=False)  # noqa: S603 - our own command, and the arguments that we were given
     if ended.returncode:
         raise SystemExit(ended.returncode)
+
+
+def launch_command(launch: str, processes: int, arguments: Sequence[str]) -> list[str]:
+    """Return the command that trains on several GPUs by accelerate's launcher.
+
+    :param launch: one of `LAUNCHES`, whose files lie beside this one, or a file of ``accelerate config``.
+    :param arguments: of ``prunus train``, without those of the launch.
+    :raises DataBroken: it is neither, or there are too few processes.
+    """
+    given = ["--config_file", launch]
+    if launch in LAUNCHES:
+        if processes < 2:
+            raise DataBroken(f"--launch {launch}: splits a training over several GPUs; give --processes 2 or more")
+        folder = Path(__file__).parent
+        given = ["--config_file", str(folder / f"{launch}.yaml"), "--num_processes", str(processes)]
+        given += ["--deepspeed_config_file", str(folder / "deepspeed.json")]
+        if launch == "sequence":
+            given += ["--parallelism_config_sp_size", str(processes)]
+    elif not Path(launch).is_file():
+        raise DataBroken(f"--launch {launch}: give zero3, sequence or a file of `accelerate config`")
+    return [sys.executable, "-m", "accelerate.commands.launch", *given, "-m", "prunus_train", *arguments]
 
 
 def _without_launch(arguments: list[str]) -> list[str]:

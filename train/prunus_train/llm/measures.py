@@ -14,13 +14,13 @@ from prunus.evidence.score._trie import grow, log_probabilities, sum_along_paths
 from prunus.evidence.score.paths.transformers.engine import Engine
 from prunus.evidence.score.paths.transformers.loaded import Loaded
 from prunus.models.chat_prompt import forged_marks
-from prunus_train.llm.samples import Encoder, Sample
+from prunus_train.llm.samples import ChatSample, SampleEncoder
 
 LONGEST = 256
 """Tokens of a written reply at most."""
 
 
-def measure(model: Any, tokenizer: Any, samples: Sequence[Sample]) -> dict[str, float]:
+def measure(model: Any, tokenizer: Any, samples: Sequence[ChatSample]) -> dict[str, float]:
     """Return the mean of each metric over samples.
 
     A pruner ranks the blocks of each page (``hit@1``, ``mrr``); a parser and an extractor write their replies
@@ -42,7 +42,7 @@ def measure(model: Any, tokenizer: Any, samples: Sequence[Sample]) -> dict[str, 
     return {name: round(float(np.mean([row[name] for row in rows if name in row])), 4) for name in names}
 
 
-def _measured(model: Any, tokenizer: Any, sample: Sample) -> dict[str, float]:
+def _measured(model: Any, tokenizer: Any, sample: ChatSample) -> dict[str, float]:
     if sample.kind == "pruner":
         return _ranked(model, tokenizer, sample)
     if sample.kind == "parser":
@@ -52,7 +52,7 @@ def _measured(model: Any, tokenizer: Any, sample: Sample) -> dict[str, float]:
     return {}
 
 
-def _ranked(model: Any, tokenizer: Any, sample: Sample) -> dict[str, float]:
+def _ranked(model: Any, tokenizer: Any, sample: ChatSample) -> dict[str, float]:
     from prunus_evals.pruner import measured
 
     engine = Engine.of(Loaded(model, tokenizer, forged_marks(tokenizer), "the model in training"), {"mode": "tree"})
@@ -62,10 +62,10 @@ def _ranked(model: Any, tokenizer: Any, sample: Sample) -> dict[str, float]:
     return {name: found[name] for name in ("hit@1", "mrr")}
 
 
-def _written(model: Any, tokenizer: Any, sample: Sample) -> str:
+def _written(model: Any, tokenizer: Any, sample: ChatSample) -> str:
     import torch
 
-    prompt = torch.tensor([Encoder(tokenizer).prompt(sample.messages)], device=model.device)
+    prompt = torch.tensor([SampleEncoder(tokenizer).prompt(sample.messages)], device=model.device)
     ends = tokenizer.eos_token_id
     written = model.generate(
         input_ids=prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=LONGEST, do_sample=False,

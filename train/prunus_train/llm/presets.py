@@ -7,7 +7,7 @@ from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class TrainingRecipe:
     """The hyper-parameters of one training of a language model.
 
     :param window: tokens of a sample at most, prompt and target together; a longer sample is left out.
@@ -38,12 +38,14 @@ class Recipe:
     beta: float = 0.1
 
 
-PRESETS: dict[str, Recipe] = {
-    "pruner": Recipe(window=35_000, rate=2e-5, schedule="constant", warmup=0.01, beta2=0.98, decay=1e-4, batch=8),
-    "parser": Recipe(least_rate=1.5e-6),
-    "extractor": Recipe(),
-    "extractor-dpo": Recipe(rate=5e-7, epochs=1.0),
-    "small": Recipe(window=1024, rate=2e-4, schedule="constant", warmup=0.02, batch=4, checkpointing=False),
+PRESETS: dict[str, TrainingRecipe] = {
+    "pruner": TrainingRecipe(
+        window=35_000, rate=2e-5, schedule="constant", warmup=0.01, beta2=0.98, decay=1e-4, batch=8
+    ),
+    "parser": TrainingRecipe(least_rate=1.5e-6),
+    "extractor": TrainingRecipe(),
+    "extractor-dpo": TrainingRecipe(rate=5e-7, epochs=1.0),
+    "small": TrainingRecipe(window=1024, rate=2e-4, schedule="constant", warmup=0.02, batch=4, checkpointing=False),
 }
 """``pruner``: HtmlRAG, Appendix B (for Phi-3.5-mini-instruct and Llama-3.2-1B-Instruct). ``parser`` and ``extractor``:
 Internet-SAG §3.1 (Yi-6B-Chat) and §4.3 (Yi-9B-Chat-16K). ``extractor-dpo``: §4.5, which prints neither rate, epochs nor

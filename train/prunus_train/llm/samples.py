@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from prunus.core.types import Message
 from prunus.evidence.score.paths.transformers.loaded import Loaded
-from prunus.models.chat_prompt import forged_marks, prompt_text, without_marks
+from prunus.models.chat_prompt import forged_marks, prompt_text
 from prunus_train.errors import DataBroken
 
 T = TypeVar("T")
@@ -26,7 +26,7 @@ _MARK = "REPLY-STANDS-HERE"
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class ChatSample:
     """A conversation and its reply.
 
     :param kind: one of :data:`KINDS`; it decides how the prompt is written and what is measured in training.
@@ -53,7 +53,7 @@ class Preference:
 
 
 @dataclass(slots=True)
-class Encoded:
+class EncodedSamples:
     """Tokens, ready for a trainer.
 
     :param rows: for SFT ``input_ids`` and ``labels`` (-100: does not count), for DPO ``prompt_ids``, ``chosen_ids`` and
@@ -67,7 +67,7 @@ class Encoded:
     long: list[str] = field(default_factory=list)
 
 
-def read_samples(path: Path) -> list[Sample]:
+def read_samples(path: Path) -> list[ChatSample]:
     """Return the samples of a file.
 
     :raises DataBroken: the file is missing or empty, or a line is no sample; the message names the line.
@@ -118,21 +118,18 @@ def _one(line: bytes, place: str, make: Callable[[Mapping[str, Any]], T]) -> T:
         raise DataBroken(f"{place}: {' '.join(str(error).split())[:200]}") from error
 
 
-def _sample(row: Mapping[str, Any]) -> Sample:
-    if "page_part" in row:  # of a pruner: the prompt is stored in two parts, see `prunus_train.data.pruner`
-        paths = tuple(_text(path, "paths") for path in row["paths"])
-        target, gold = row["target"], tuple(row["gold"])
-        if not isinstance(target, int) or any(not 0 <= index < len(paths) for index in (target, *gold)):
-            raise ValueError("'target' and 'gold' are indexes of 'paths'")
-        prompt = Message("user", _text(row["page_part"], "page_part") + _text(row["question_part"], "question_part"))
-        return Sample(row["id"], "pruner", (prompt,), (paths[target], _text(row["content"], "content")), paths, gold)
+def _sample(row: Mapping[str, Any]) -> ChatSample:
     kind = row.get("kind", "chat")
     if kind not in KINDS:
         raise ValueError(f"'kind' is one of {', '.join(KINDS)}")
-    target = _text(row["target"], "target")
-    if not target.strip():
+    pieces = [row["target"]] if isinstance(row["target"], str) else row["target"]
+    target = tuple(_text(piece, "target") for piece in pieces)
+    if not "".join(target).strip():
         raise ValueError("'target' is empty")
-    return Sample(str(row["id"]), kind, _messages(row), (target,))
+    paths, gold = tuple(_text(path, "paths") for path in row.get("paths", ())), tuple(row.get("gold", ()))
+    if any(not isinstance(index, int) or not 0 <= index < len(paths) for index in gold):
+        raise ValueError("'gold' are indexes of 'paths'")
+    return ChatSample(str(row["id"]), kind, _messages(row), target, paths, gold)
 
 
 def _preference(row: Mapping[str, Any]) -> Preference:
@@ -157,13 +154,15 @@ def _text(value: Any, name: str) -> str:
     return value
 
 
-def as_row(sample: Sample) -> dict[str, Any]:
-    """Return a sample of a conversation as a line of JSON holds it."""
+def as_row(sample: ChatSample) -> dict[str, Any]:
+    """Return a sample as a line of JSON holds it."""
     turns = [{"role": message.role, "content": message.content} for message in sample.messages]
-    return {"id": sample.id, "kind": sample.kind, "messages": turns, "target": sample.target[0]}
+    target = list(sample.target) if len(sample.target) > 1 else sample.target[0]
+    row = {"id": sample.id, "kind": sample.kind, "messages": turns, "target": target}
+    return row | ({"paths": list(sample.paths), "gold": list(sample.gold)} if sample.paths else {})
 
 
-class Encoder:
+class SampleEncoder:
     """Writes samples as tokens of a model.
 
     :param tokenizer: of ``transformers``.
@@ -199,12 +198,12 @@ class Encoder:
         """Return the tokens of a reply, each piece apart, with the mark that ends it."""
         return [token for ids in self._paths.encode([piece for piece in pieces if piece]) for token in ids] + self.end
 
-    def supervised(self, samples: Sequence[Sample], window: int) -> Encoded:
+    def supervised(self, samples: Sequence[ChatSample], window: int) -> EncodedSamples:
         """Return the tokens of samples for supervised training.
 
         :raises DataBroken: every sample is over the window.
         """
-        found = Encoded()
+        found = EncodedSamples()
         for sample in samples:
             prompt, reply = self.prompt(sample.messages, sample.kind), self.reply(sample.target)
             if len(prompt) + len(reply) > window:
@@ -214,12 +213,12 @@ class Encoder:
             found.supervised += len(reply)
         return self._checked(found, window)
 
-    def preferred(self, pairs: Sequence[Preference], window: int) -> Encoded:
+    def preferred(self, pairs: Sequence[Preference], window: int) -> EncodedSamples:
         """Return the tokens of preferences for DPO.
 
         :raises DataBroken: every pair is over the window.
         """
-        found = Encoded()
+        found = EncodedSamples()
         for pair in pairs:
             prompt, chosen, rejected = (
                 self.prompt(pair.messages),
@@ -233,7 +232,7 @@ class Encoder:
             found.supervised += len(chosen) + len(rejected)
         return self._checked(found, window)
 
-    def _checked(self, found: Encoded, window: int) -> Encoded:
+    def _checked(self, found: EncodedSamples, window: int) -> EncodedSamples:
         if not found.rows:
             raise DataBroken(f"all {len(found.long)} samples are over the window of {window} tokens; raise --window")
         return found
@@ -254,7 +253,3 @@ class Encoder:
             if ending in behind:
                 ending = behind[: behind.index(ending) + len(ending)]
         return list(self.tokenizer(ending, add_special_tokens=False)["input_ids"])
-
-    def harmless(self, text: str) -> str:
-        """Return a text without marks that the tokenizer would read as special tokens."""
-        return without_marks(text, self._forged)

@@ -6,30 +6,50 @@ over. A training that was stopped goes on with the same losses and ends with the
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from prunus_train.errors import DataBroken, Stopped
+from prunus_train.errors import DataBroken, Stopped, TrainError
 from prunus_train.interrupts import Interrupts
 from prunus_train.llm import base as bases
-from prunus_train.llm.faults import check_space, plain_faults
 from prunus_train.llm.measures import measure
-from prunus_train.llm.presets import Recipe
-from prunus_train.llm.samples import Encoded, Encoder, Sample, digest_of, read_preferences, read_samples
+from prunus_train.llm.presets import TrainingRecipe
+from prunus_train.llm.samples import (
+    ChatSample,
+    EncodedSamples,
+    SampleEncoder,
+    digest_of,
+    read_preferences,
+    read_samples,
+)
 
 WHOLE = "whole"
 """Name of the empty file that a whole checkpoint has."""
 
 LOGGED = ("loss", "grad_norm", "learning_rate", "eval_loss", "rewards/accuracies", "eval_rewards/accuracies")
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_FULL_WORDS = ("No space left", "File too large", "PytorchStreamWriter failed", "unexpected pos", "Disk quota")
+_MEMORY_WORDS = ("out of memory", "can't allocate memory", "not enough memory", "Cannot allocate memory")
+
+
+class OutOfMemory(TrainError):
+    """The machine has no memory for this training."""
+
+
+class NoSpace(TrainError):
+    """The disk is full."""
+
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class TrainingJob:
     """What is trained, from what, and where.
 
     :param method: ``sft`` or ``dpo``.
@@ -49,7 +69,7 @@ class Job:
     out: Path
     work: Path
     base: str
-    recipe: Recipe
+    recipe: TrainingRecipe
     valid: Path | None = None
     template: str = ""
     lora: int = 0
@@ -65,7 +85,7 @@ class Job:
     measured: int = 32
 
 
-def train(job: Job, say: Callable[[str], None]) -> dict[str, Any]:
+def train(job: TrainingJob, say: Callable[[str], None]) -> dict[str, Any]:
     """Train, and write the product; return what ``training.json`` of the product holds.
 
     :param say: called with each line of the log.
@@ -83,7 +103,7 @@ def train(job: Job, say: Callable[[str], None]) -> dict[str, Any]:
         raise DataBroken("this machine has no CUDA device; use --device cpu")
     job.work.mkdir(parents=True, exist_ok=True)
     tokenizer = bases.read_tokenizer(job.base, job.template)
-    data = _Data.of(job, Encoder(tokenizer, job.base))
+    data = _Data.of(job, SampleEncoder(tokenizer, job.base))
     settings = _settings(job)
     resumed = _checked(job, settings)
     with plain_faults(job.work):
@@ -112,12 +132,12 @@ def train(job: Job, say: Callable[[str], None]) -> dict[str, Any]:
 class _Data:
     """The tokens of the data, and the samples of ``valid`` whose replies are measured."""
 
-    train: Encoded
-    valid: Encoded | None = None
-    asked: list[Sample] = field(default_factory=list)
+    train: EncodedSamples
+    valid: EncodedSamples | None = None
+    asked: list[ChatSample] = field(default_factory=list)
 
     @classmethod
-    def of(cls, job: Job, encoder: Encoder) -> _Data:
+    def of(cls, job: TrainingJob, encoder: SampleEncoder) -> _Data:
         window = job.recipe.window
         if job.method == "dpo":
             pairs = read_preferences(job.data)
@@ -130,7 +150,7 @@ class _Data:
         return cls(samples, encoder.supervised(asked, window), asked[: job.measured])
 
 
-def _settings(job: Job) -> dict[str, Any]:
+def _settings(job: TrainingJob) -> dict[str, Any]:
     """Return what a resumed training must share with the one before."""
     import transformers
     import trl
@@ -142,7 +162,7 @@ def _settings(job: Job) -> dict[str, Any]:
     return {**own, "recipe": recipe, "data": digest_of(job.data), "versions": versions}
 
 
-def _checked(job: Job, settings: Mapping[str, Any]) -> Path | None:
+def _checked(job: TrainingJob, settings: Mapping[str, Any]) -> Path | None:
     """Return the last whole checkpoint; None where there is none.
 
     :raises DataBroken: the folder belongs to another training, or the product is already there.
@@ -165,7 +185,7 @@ def _checked(job: Job, settings: Mapping[str, Any]) -> Path | None:
     return max(found, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
 
 
-def _trainer(job: Job, arguments: Any, model: Any, tokenizer: Any, data: _Data) -> Any:
+def _trainer(job: TrainingJob, arguments: Any, model: Any, tokenizer: Any, data: _Data) -> Any:
     """Return trl's trainer for a job; the rows are tokens already, and are taken as they are."""
     import torch
     import trl
@@ -191,7 +211,7 @@ def _trainer(job: Job, arguments: Any, model: Any, tokenizer: Any, data: _Data) 
     return Taken(args=arguments, **common)
 
 
-def _arguments(job: Job) -> Any:
+def _arguments(job: TrainingJob) -> Any:
     """Return the settings of trl's trainer for a job."""
     import torch
     import trl
@@ -272,7 +292,7 @@ class _Watch:
 
 
 def _watch(
-    job: Job, data: _Data, trainer: Any, tokenizer: Any, resumed: Path | None, say: Callable[[str], None]
+    job: TrainingJob, data: _Data, trainer: Any, tokenizer: Any, resumed: Path | None, say: Callable[[str], None]
 ) -> _Watch:
     """Return what writes the log, marks whole checkpoints, measures replies and ends a training on a signal."""
     from transformers import PrinterCallback, TrainerCallback
@@ -321,7 +341,7 @@ def _cut_log(path: Path, step: int) -> None:
     path.write_text("".join(kept), encoding="utf-8")
 
 
-def _say_sizes(model: Any, data: _Data, job: Job, say: Callable[[str], None]) -> None:
+def _say_sizes(model: Any, data: _Data, job: TrainingJob, say: Callable[[str], None]) -> None:
     parameters = sum(parameter.numel() for parameter in model.parameters())
     counted = f"{len(data.train.rows)} samples, {data.train.supervised} supervised tokens"
     line = f"{parameters / 1e6:.1f} M parameters, {counted}"
@@ -357,3 +377,54 @@ def write_product(trainer: Any, tokenizer: Any, out: Path, about: Mapping[str, A
     if out.exists():
         out.rmdir()  # it is empty: that was looked at before
     part.replace(out)
+
+
+@contextmanager
+def plain_faults(work: Path) -> Iterator[None]:
+    """Turn faults of the machine into errors of one line.
+
+    :param work: folder of the checkpoints, which stay.
+    :raises OutOfMemory: with advice.
+    :raises NoSpace: a file could not be written.
+    """
+    try:
+        yield
+    except TrainError:
+        raise
+    except Exception as error:
+        chain = list(_chain(error))
+        kept = f"checkpoints in {work} are kept; run the same command to go on"
+        if any(isinstance(one, MemoryError) or _says(one, _MEMORY_WORDS) for one in chain):
+            raise OutOfMemory(
+                "out of memory: give --checkpointing, a smaller --window (longer samples are left out) or --lora 16; "
+                f"checkpoints in {work} are kept, and go on after a change of --checkpointing alone"
+            ) from error
+        if any((isinstance(one, OSError) and one.errno in _FULL) or _says(one, _FULL_WORDS) for one in chain):
+            raise NoSpace(f"no space left to write in {work}: free some; {kept}") from error
+        raise
+
+
+def check_space(folder: Path, needed: int) -> None:
+    """Look whether a disk has room for the checkpoints, before hours of work.
+
+    :param needed: bytes.
+    :raises NoSpace: it has not.
+    """
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise NoSpace(
+            f"{folder} has {free / 1e9:.1f} GB free, and two checkpoints and the model need about {needed / 1e9:.1f}: "
+            "free some, name another folder by --work, or train by LoRA (--lora 16)"
+        )
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _says(error: BaseException, words: tuple[str, ...]) -> bool:
+    return (isinstance(error, RuntimeError | OSError | ValueError) and any(word in str(error) for word in words)) or (
+        type(error).__name__ == "SafetensorError" and any(word in str(error) for word in words)
+    )

@@ -28,7 +28,7 @@ _SHARPNESS: Final = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Taught:
+class TaughtTexts:
     """Texts with the vectors that they should have.
 
     :param ids: pieces of each text.
@@ -40,7 +40,7 @@ class Taught:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class StaticQuestions:
     """Questions, the units that answer them, and other units of the same documents.
 
     :param beside: ids of other units for each question; may be empty.
@@ -50,11 +50,11 @@ class Asked:
     golds: Ids
     beside: Sequence[Ids]
 
-    def first(self, number: int) -> Asked:
+    def first(self, number: int) -> StaticQuestions:
         """Return the first questions."""
-        return Asked(self.questions[:number], self.golds[:number], self.beside[:number])
+        return StaticQuestions(self.questions[:number], self.golds[:number], self.beside[:number])
 
-    def with_spans(self, passages: Ids, number: int, drawn: np.random.Generator) -> Asked:
+    def with_spans(self, passages: Ids, number: int, drawn: np.random.Generator) -> StaticQuestions:
         """Add spans of passages as questions that the rest of the passage answers; the next passage stands beside.
 
         :param passages: in the order of their sources, so that the next one is mostly of the same document.
@@ -69,11 +69,11 @@ class Asked:
             questions.append(row[start : start + length])
             golds.append([*row[:start], *row[start + length :]])
             beside.append([passages[(at + 1) % len(passages)]])
-        return Asked(questions, golds, beside)
+        return StaticQuestions(questions, golds, beside)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class FitPlan:
     """How long and how fast to learn.
 
     :param taught: rounds over the taught texts alone.
@@ -92,7 +92,12 @@ class Plan:
 
 
 def fit(
-    table: NDArray[np.float32], taught: Taught, asked: Asked, passages: Ids, plan: Plan, report: Callable[[str], None]
+    table: NDArray[np.float32],
+    taught: TaughtTexts,
+    asked: StaticQuestions,
+    passages: Ids,
+    plan: FitPlan,
+    report: Callable[[str], None],
 ) -> NDArray[np.float32]:
     """Return the fitted table, float32 [pieces, dimensions].
 
@@ -137,7 +142,9 @@ class _Batch:
         return cls(ids, 0, 0)
 
     @classmethod
-    def of_questions(cls, asked: Asked, chosen: Sequence[int], texts: Ids, drawn: np.random.Generator) -> _Batch:
+    def of_questions(
+        cls, asked: StaticQuestions, chosen: Sequence[int], texts: Ids, drawn: np.random.Generator
+    ) -> _Batch:
         """Take one more unit of each document that has one, so that a question is told from its own page's units."""
         others = [asked.beside[at][int(drawn.integers(len(asked.beside[at])))] for at in chosen if asked.beside[at]]
         ids = [*(asked.questions[at] for at in chosen), *(asked.golds[at] for at in chosen), *others, *texts]
@@ -215,7 +222,7 @@ def _loss(vectors: torch.Tensor, batch: _Batch, told: torch.Tensor, weight: floa
     return taught + there + 0.5 * back
 
 
-def accuracy(table: NDArray[np.float32], asked: Asked) -> float:
+def accuracy(table: NDArray[np.float32], asked: StaticQuestions) -> float:
     """Return the mean reciprocal rank of the gold units of questions, among all gold units and others given here."""
     if not asked.questions:
         return 0.0

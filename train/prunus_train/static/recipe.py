@@ -11,14 +11,18 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors.numpy import save
 from tokenizers import Tokenizer
 
+from prunus.core.files import write_bytes
 from prunus.core.ports import Embedder
 from prunus.core.registry import make_engine
 from prunus.models.static_vectors.pieces import Pieces
-from prunus_train.static import fit, pack, space, start, teachers, texts, vocabulary
+from prunus_train.static import fit, space, texts, vocabulary
 
 Report = Callable[[str], None]
+
+_VECTORS: Final = "vectors.safetensors"
 
 _LONG: Final = 10
 """Pieces of a passage whose spans serve as questions, at least."""
@@ -30,7 +34,7 @@ _NO_SPACES: Final = frozenset({"zh", "ja", "ko"})
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class StaticSizes:
     """How many texts of each kind are used.
 
     :param english, foreign: passages with a teacher's vector; of the English ones ``both`` have those of both.
@@ -47,14 +51,14 @@ class Sizes:
     pieces: int = vocabulary.SIZE
     dimensions: int = 256
 
-    def part(self, share: float, pieces: int) -> Sizes:
+    def part(self, share: float, pieces: int) -> StaticSizes:
         """Return the sizes of a smaller trial: a share of the texts, and so many pieces."""
         names = ("english", "foreign", "both", "questions", "foreign_questions", "both_questions")
         return replace(self, pieces=pieces, **{name: max(round(getattr(self, name) * share), 40) for name in names})
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class TeacherSample:
     """Texts by the teacher that they are shown to, each with the group whose mean is taken off."""
 
     english: Sequence[tuple[str, str]]
@@ -64,17 +68,17 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class StaticData:
     """What the fitting needs."""
 
     table: NDArray[np.float32]
-    taught: fit.Taught
-    asked: fit.Asked
-    held: fit.Asked
+    taught: fit.TaughtTexts
+    asked: fit.StaticQuestions
+    held: fit.StaticQuestions
     passages: fit.Ids
 
 
-def make(sets: Path, folder: Path, sizes: Sizes, plan: fit.Plan, report: Report) -> dict[str, float]:
+def make(sets: Path, folder: Path, sizes: StaticSizes, plan: fit.FitPlan, report: Report) -> dict[str, float]:
     """Write the vectors and the vocabulary into a folder; return mean reciprocal ranks of gold units.
 
     Of questions that were held back (``held``) and of some that were learned from, under the first and the last table.
@@ -89,8 +93,8 @@ def make(sets: Path, folder: Path, sizes: Sizes, plan: fit.Plan, report: Report)
     tokenizer = _vocabulary(written, folder, sizes.pieces, report)
     made = prepared(passages, pairs, tokenizer, folder, sizes, plan.seed, report)
     table = fit.fit(made.table, made.taught, made.asked, made.passages, plan, report)
-    pack.write_vectors(table, folder)
-    rows, scales = pack.quantised(table)
+    write_vectors(table, folder)
+    rows, scales = quantised(table)
     stored = rows * scales.astype(np.float32)[:, None]
     return {
         "questions": len(made.asked.questions),
@@ -103,9 +107,9 @@ def make(sets: Path, folder: Path, sizes: Sizes, plan: fit.Plan, report: Report)
 
 
 def prepared(
-    passages: Sequence[texts.Passage], pairs: Sequence[texts.Pair], tokenizer: Tokenizer, folder: Path, sizes: Sizes,
-    seed: int, report: Report,
-) -> Made:  # fmt: skip
+    passages: Sequence[texts.Passage], pairs: Sequence[texts.Pair], tokenizer: Tokenizer, folder: Path,
+    sizes: StaticSizes, seed: int, report: Report,
+) -> StaticData:  # fmt: skip
     """Return the first table, and what it learns from; the teachers' vectors are kept in the folder."""
     chosen = sample(passages, pairs, sizes, seed)
     first, second = make_engine("embedder", "minilm", threads=1), make_engine("embedder", "multilingual")
@@ -132,28 +136,30 @@ def prepared(
     ]
     ids = list(pieces.of(written))
     kept = [number for number, row in enumerate(ids) if row]
-    taught = fit.Taught([ids[number] for number in kept], np.concatenate(targets)[kept])
+    taught = fit.TaughtTexts([ids[number] for number in kept], np.concatenate(targets)[kept])
     whole = list(pieces.of([passage.text for passage in passages]))
     pairs_told = list(pieces.of([text for pair in pairs for text in (pair.question, pair.gold)]))
-    counts = start.counted([*whole, *pairs_told], tokenizer.get_vocab_size())
-    table = start.table(
+    counts = space.counted([*whole, *pairs_told], tokenizer.get_vocab_size())
+    table = space.first_table(
         tokenizer, counts, (first, second), turned, cache, lambda done, total: report(f"pieces: {done} of {total}")
     )
     long = [row for row in whole if len(row) >= _LONG]
-    return Made(table, taught, asked_of(pairs, pieces, held=False), asked_of(pairs, pieces, held=True), long)
+    return StaticData(table, taught, asked_of(pairs, pieces, held=False), asked_of(pairs, pieces, held=True), long)
 
 
-def asked_of(pairs: Sequence[texts.Pair], pieces: Pieces, *, held: bool) -> fit.Asked:
+def asked_of(pairs: Sequence[texts.Pair], pieces: Pieces, *, held: bool) -> fit.StaticQuestions:
     """Return the pieces of questions and units, of documents that are held back or of the others."""
     wanted = [pair for pair in pairs if pair.held == held]
     questions, golds = (list(pieces.of([getattr(pair, name) for pair in wanted])) for name in ("question", "gold"))
     found = pieces.of([unit for pair in wanted for unit in pair.beside])
     beside = [[ids for ids in (next(found) for _ in pair.beside) if ids] for pair in wanted]
     kept = [at for at in range(len(wanted)) if questions[at] and golds[at]]
-    return fit.Asked([questions[at] for at in kept], [golds[at] for at in kept], [beside[at] for at in kept])
+    return fit.StaticQuestions([questions[at] for at in kept], [golds[at] for at in kept], [beside[at] for at in kept])
 
 
-def sample(passages: Sequence[texts.Passage], pairs: Sequence[texts.Pair], sizes: Sizes, seed: int) -> Sample:
+def sample(
+    passages: Sequence[texts.Passage], pairs: Sequence[texts.Pair], sizes: StaticSizes, seed: int
+) -> TeacherSample:
     """Choose the texts that the teachers are shown."""
     drawn = random.Random(seed)
     english = [passage for passage in passages if passage.language == "en" and len(passage.text) > 40]
@@ -167,7 +173,7 @@ def sample(passages: Sequence[texts.Passage], pairs: Sequence[texts.Pair], sizes
     for of in (asked[True], asked[False]):
         drawn.shuffle(of)
     unique = {language: list({text: (group, text) for group, text in of}.values()) for language, of in asked.items()}
-    return Sample(
+    return TeacherSample(
         [(passage.language, _cut(passage)) for passage in english[: sizes.english]],
         unique[True][: sizes.questions],
         [(passage.language, _cut(passage)) for passage in foreign[: sizes.foreign]],
@@ -184,7 +190,7 @@ def _told(
     teacher: Embedder, cache: Path, report: Report, texts_: Sequence[tuple[str, str]], kind: str, name: str
 ) -> NDArray[np.float32]:
     """Return a teacher's vectors without the mean of each language."""
-    found = teachers.embedded(
+    found = space.embedded(
         teacher, [text for _, text in texts_], "query" if kind == "query" else "document", cache,
         lambda done, total: report(f"{name}: {done} of {total}"),
     )  # fmt: skip
@@ -196,10 +202,23 @@ def _told(
 def _vocabulary(written: Sequence[str], folder: Path, size: int, report: Report) -> Tokenizer:
     """Return the vocabulary of the folder, which is made where there is none."""
     folder.mkdir(parents=True, exist_ok=True)
-    if (folder / pack.VOCABULARY).is_file():
+    if (folder / vocabulary.FILE).is_file():
         report("vocabulary: as it is in the folder")
-        return pack.read_vocabulary(folder)
+        return vocabulary.read(folder)
     report("vocabulary: choosing (a minute)")
     tokenizer = vocabulary.chosen(vocabulary.lower(vocabulary.of_teacher()), written, size)
-    pack.write_vocabulary(tokenizer, folder)
+    vocabulary.write(tokenizer, folder)
     return tokenizer
+
+
+def quantised(table: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float16]]:
+    """Return int8 rows and their scales, float16; each row uses the whole range."""
+    scales = (np.abs(table).max(1) / 127).astype(np.float16)
+    divisors = np.where(scales == 0, 1, scales).astype(np.float32)[:, None]
+    return np.clip(np.rint(table / divisors), -127, 127).astype(np.int8), scales
+
+
+def write_vectors(table: NDArray[np.float32], folder: Path) -> None:
+    """Write a table of vectors into a folder, in eight bits."""
+    rows, scales = quantised(table)
+    write_bytes(folder / _VECTORS, save({"vectors": rows, "scales": scales}))

@@ -6,6 +6,7 @@ case, and without what stands between words, it is the start; the passages choos
 
 from __future__ import annotations
 
+import gzip
 import struct
 import unicodedata
 from collections import Counter, defaultdict
@@ -19,9 +20,12 @@ import numpy as np
 from tokenizers import Tokenizer, models
 
 from prunus.core.errors import MissingExtra
+from prunus.core.files import write_bytes
 from prunus.core.installation import pip_install
 from prunus.models.static_vectors.pieces import START, Pieces, marked, words
 from prunus_train.errors import DataBroken
+
+FILE: Final = "tokenizer.json.gz"
 
 SIZE: Final = 64_000
 """Pieces by default."""
@@ -103,3 +107,13 @@ def chosen(pieces: Mapping[str, float], texts: Sequence[str], size: int = SIZE) 
 def _tokenizer(pieces: Mapping[str, float]) -> Tokenizer:
     ordered = sorted(pieces.items(), key=lambda entry: (-entry[1], entry[0]))
     return Tokenizer(models.Unigram([(_UNKNOWN, 0.0), *ordered], unk_id=0, byte_fallback=False))
+
+
+def write(tokenizer: Tokenizer, folder: Path) -> None:
+    """Write a tokenizer into a folder; equal tokenizers give equal files."""
+    write_bytes(folder / FILE, gzip.compress(tokenizer.to_str().encode("utf-8"), 9, mtime=0))
+
+
+def read(folder: Path) -> Tokenizer:
+    """Return the tokenizer of a folder."""
+    return Tokenizer.from_str(gzip.decompress((folder / FILE).read_bytes()).decode("utf-8"))
