@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
-from typing import Any
-
 import numpy as np
 import pytest
 
 import prunus
 from prunus.core.registry import make_engine
-from prunus.evidence import greedy
 from prunus.evidence.blocks import cut
 from prunus.evidence.score import embedding
 from prunus.models import encoding as embedded
@@ -80,25 +75,3 @@ def test_vectors_that_are_gathered_in_parts_are_the_same(monkeypatch: pytest.Mon
     monkeypatch.setattr(_mean, "_PIECES", tokens)
     assert np.array_equal(engine.embed(texts), whole)
     assert _mean.mean_vectors(static.static_model()[0].rows, 256, []).shape == (0, 256)
-
-
-def test_measuring_the_cells_of_one_wide_row_ends_after_a_fixed_amount_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    rendered = 0
-
-    def counted(render: Callable[..., str]) -> Callable[..., str]:
-        def count(*arguments: Any) -> str:
-            nonlocal rendered
-            output = render(*arguments)
-            rendered += len(output)
-            return output
-
-        return count
-
-    for name in ("render_blocks", "render_near"):
-        monkeypatch.setattr(greedy, name, counted(getattr(greedy, name)))
-    letters = "abcdefghijklmnopqrst"
-    cells = "".join(f"<td>{a}{b}harbour{c}{d}" for a in letters for b in letters for c in letters[:4] for d in "xyz")
-    with suppress(prunus.BadBudget):
-        options = prunus.Options(max_words=4, scorer="bm25", tokenizer="approx")
-        prunus.prune(f"<table><tr>{cells}</table>", "When did the harbour open?", 512, options=options)
-    assert rendered < 2 * greedy._MOST_LETTERS

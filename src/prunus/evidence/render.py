@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from ..core.types import OutputFormat
 from ..pages.tree import Tree
-from ..pages.write.markup import HtmlWriter
 from ..pages.write.style import LEAN, Style
 from ..pages.write.whole import write_tree
 from .blocks import Blocks, kept_part
@@ -54,21 +53,6 @@ def render_document(blocks: Blocks, kept: Sequence[int], document: int, renderin
 def join_documents(parts: Sequence[str], rendering: Rendering) -> str:
     """Join the renderings of several documents."""
     return ("\n" if rendering.format == "html" else "\n\n").join(parts)
-
-
-def render_near(blocks: Blocks, kept: Sequence[int], root: tuple[int, int], rendering: Rendering) -> str:
-    """Render kept blocks of one document without the elements above a common ancestor.
-
-    :param root: (document, node) of an ancestor of all kept blocks.
-    """
-    if not kept:
-        return ""
-    document, node = root
-    tree = blocks.trees[document]
-    part = kept_part(blocks, kept, document)
-    if rendering.format == "html":
-        return HtmlWriter(tree, rendering.style, part).html(node, tree.end[node])
-    return write_tree(tree, rendering.format, rendering.style, part)
 
 
 def document_header(tree: Tree, number: int, format: OutputFormat) -> str:
