@@ -2,7 +2,7 @@
 
     python examples/spark_batch.py pages.parquet evidence.parquet "When does the bridge open?"
 
-It needs `pip install 'prunus[parquet]' pyspark` and Java, on every machine of the cluster. The table has the column
+It needs `pip install '.[parquet]' pyspark` and Java, on every machine of the cluster. The table has the column
 html (or text, or another of docs/scale.md), and may have url, id and question.
 """
 

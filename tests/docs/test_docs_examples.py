@@ -109,9 +109,10 @@ def test_commands_that_are_only_named_exist(path: Path, line: str) -> None:
     elif words[0] == "prunus":
         parse(app, words[1:])
     elif words[:2] == ["pip", "install"]:
-        extras = re.findall(r"prunus\[([\w,-]+)\]", line)
+        extras = re.findall(r"\.\[([\w,-]+)\]", line)
         known = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
         assert {one for names in extras for one in names.split(",")} <= known.keys(), line
+        assert all((ROOT / word / "pyproject.toml").is_file() for word in words if word.startswith("./")), line
     elif words[:2] == ["python", "-m"]:
         assert (ROOT / f"{words[2].replace('.', '/')}.py").is_file()
     elif words[0].endswith("python"):

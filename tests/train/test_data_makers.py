@@ -20,7 +20,7 @@ from prunus.models.llm.scripted import ScriptedReply
 from prunus_evals import readers
 from prunus_evals.records import Document, Question
 from prunus_train.cli import main
-from prunus_train.data import extractor, parser, parser_made, preferences, pruner
+from prunus_train.data import extractor, parser, preferences, pruner
 from prunus_train.data.sample_file import KeptReplies, SampleFile
 from prunus_train.errors import DataBroken, TrainError
 from prunus_train.llm.samples import read_preferences, read_samples
@@ -300,7 +300,7 @@ def test_truths_that_would_teach_a_fault_are_left_out(
 
 
 def test_made_requests_keep_names_whole_in_eight_languages_and_none_is_left_out(tmp_path: Path) -> None:
-    report = planned(tmp_path / "out", list(parser_made.requests(128, 1)))
+    report = planned(tmp_path / "out", list(parser.made_requests(128, 1)))
     assert report["left_out"].get("the same request twice", 0) < 30
     assert set(report["left_out"]) <= {"the same request twice"}
     languages = [name for name in report["counts"] if name.startswith("language")]
@@ -370,7 +370,7 @@ def test_a_source_without_questions_is_one_line(tmp_path: Path) -> None:
 
 
 def test_other_settings_are_refused(tmp_path: Path) -> None:
-    planned(tmp_path / "out", list(parser_made.requests(8, 1)))
+    planned(tmp_path / "out", list(parser.made_requests(8, 1)))
     with pytest.raises(DataBroken, match="other settings"), SampleFile(tmp_path / "out", {"maker": "other"}):
         pass
 

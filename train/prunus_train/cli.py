@@ -54,6 +54,12 @@ _OUT = click.option(
     required=True,
     help="File for the weights.",
 )
+_SETS = click.option(
+    "--sets",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    required=True,
+    help="Folder of the training sets: text/NAME.jsonl.xz and table_qa/.",
+)
 
 
 @main.command("content")
@@ -70,12 +76,7 @@ def content_command(out: Path) -> None:
 
 @main.command("blocks")
 @_OUT
-@click.option(
-    "--sets",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    required=True,
-    help="Folder of the training sets: text/NAME.jsonl.xz and table_qa/.",
-)
+@_SETS
 @click.option(
     "--share", type=click.FloatRange(0.01, 1.0), default=1.0, show_default=True, help="Share of the pages, for a trial."
 )
@@ -100,12 +101,7 @@ def blocks_command(out: Path, sets: Path, share: float) -> None:
 
 @main.command("quotes")
 @_OUT
-@click.option(
-    "--sets",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    required=True,
-    help="Folder of the training sets: text/NAME.jsonl.xz and table_qa/.",
-)
+@_SETS
 @click.option(
     "--reader",
     type=click.Path(path_type=Path, file_okay=False),
@@ -139,12 +135,7 @@ def quotes_command(out: Path, sets: Path, reader: Path | None) -> None:
 @click.option(
     "-o", "--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder for the model."
 )
-@click.option(
-    "--sets",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    required=True,
-    help="Folder of the training sets: text/NAME.jsonl.xz and table_qa/.",
-)
+@_SETS
 @click.option(
     "--base",
     type=click.Path(path_type=Path, exists=True, file_okay=False),

@@ -116,7 +116,7 @@ def pruner_command(out: Path, sources: str, budgets: str, half: Half, as_json: b
       prunus train data pruner -o samples.jsonl --bare pairs.jsonl --search searxng:http://localhost:8888
     """
     from prunus_evals.labels import PrunerRecipe
-    from prunus_train.data import found_pages, pruner  # here: the help does not need these modules
+    from prunus_train.data import pruner  # here: the help does not need these modules
 
     sizes = numbers(budgets, "--budgets")
     if min(sizes) < 1:
@@ -128,7 +128,7 @@ def pruner_command(out: Path, sources: str, budgets: str, half: Half, as_json: b
             raise DataBroken("--bare needs --search, the provider that finds the pages")
         pages = out.with_name(f"{out.name}.pages.jsonl")
         said = progress("questions searched")
-        _, left = found_pages.gather(chosen["bare"], pages, chosen["search"], chosen["pages"], said)
+        _, left = pruner.gather(chosen["bare"], pages, chosen["search"], chosen["pages"], said)
         sources = f"own:{pages}"
     names = [name.strip() for name in sources.split(",") if name.strip()]
     wanted = [one for name in names for one in ([name] if ":" in name else tasks.expand(name))]
@@ -161,13 +161,13 @@ def parser_command(requests: Path | None, out: Path, llm: str, made: int, seed: 
 
     Example: prunus train data parser requests.jsonl -o parser.jsonl --llm openai:gpt-4o --made 400
     """
-    from prunus_train.data import parser, parser_made
+    from prunus_train.data import parser
 
     if requests is None and not made:
         raise DataBroken("name a file of REQUESTS, or make some by --made 400")
     _folder_of(out)
     wanted = parser.read(requests)[: chosen["limit"] or None] if requests else []
-    wanted += list(parser_made.requests(made, seed))
+    wanted += list(parser.made_requests(made, seed))
     settings = {"maker": "parser", "requests": str(requests or ""), "made": made, "seed": seed}
     report = parser.make(out, wanted, _model(llm) if llm else None, chosen["at_once"], progress("requests"), settings)
     _show(report, out, chosen["as_json"])

@@ -1,17 +1,19 @@
 """Samples of the parser: one reply says whether to search, and with which keywords (Internet-SAG §3.1).
 
 The prompt is that of the planner ``llm``. Truth is a plan in the file of requests, or the reply of a language model
-that is asked the same; made requests (:mod:`.parser_made`) bring theirs. A truth is left out that splits a name, puts a
+that is asked the same; made requests bring theirs. A truth is left out that splits a name, puts a
 year into a question that needs none, or none into one about today, or searches in no language of the question.
 """
 
 from __future__ import annotations
 
+import json
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +91,6 @@ def _request(row: Row) -> ParserRequest:
         raise row.wrong(f"'now' is no time: {row['now']!r}") from None
     plan = ""
     if "plan" in row:
-        import json
-
         plan = json.dumps({"reason": "", **row["plan"]}, ensure_ascii=False)
         if (fault := read_plan(plan)[1]) != "":
             raise row.wrong(f"'plan': {fault}")
@@ -184,3 +184,49 @@ def fault_of(request: ParserRequest, plan: Plan) -> str:
     if request.language and all(query.language.split("-")[0] != request.language for query in plan.queries):
         return "no query is in the language of the question"
     return ""
+
+
+# --- made requests ------------------------------------------------------------------------------
+# A name that no model saw stays whole; a question about today gets the date, one that a year would narrow gets none;
+# writing and arithmetic need no search. The truths stand in the frames, so that no model is asked.
+
+
+def made_requests(count: int, seed: int) -> Iterator[ParserRequest]:
+    """Yield made requests, alike over languages and frames; the same for the same seed."""
+    table: dict[str, Any] = json.loads(files(__package__).joinpath("parser_frames.json").read_text("utf-8"))
+    languages = list(table)
+    for number in range(count):
+        language = languages[number % len(languages)]
+        frames = table[language]["frames"]
+        frame = frames[number // len(languages) % len(frames)]
+        chance = random.Random(f"{seed} {number}")
+        yield _filled(f"made-{seed}-{number}", language, frame, table[language], chance)
+
+
+def _filled(
+    identity: str, language: str, frame: dict[str, Any], about: dict[str, Any], chance: random.Random
+) -> ParserRequest:
+    now = day_of(identity)
+    name = "".join(chance.choice(about["syllables"]) for _ in range(chance.randint(2, 3)))
+    fields = {
+        "name": name[:1].upper() + name[1:],
+        "year": str(now.year),
+        "month": f"{now.year}-{now.month:02}",
+        "a": str(chance.randint(12, 980)),
+        "b": str(chance.randint(12, 980)),
+    }
+
+    def fill(text: str) -> str:
+        for key, value in fields.items():
+            text = text.replace("{" + key + "}", value)
+        return text
+
+    queries = [
+        {"text": fill(text), "language": language, "time_range": frame.get("range", "")} for text in frame["queries"]
+    ]
+    plan = {"needs_search": bool(queries), "reason": frame["why"], "queries": queries}
+    named = "{name}" in frame["request"] and bool(queries)
+    return ParserRequest(
+        identity, (Message("user", fill(frame["request"])),), now, language, frame.get("time", ""),
+        (fields["name"],) if named else (), json.dumps(plan, ensure_ascii=False), made=True,
+    )  # fmt: skip

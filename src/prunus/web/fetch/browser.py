@@ -1,4 +1,4 @@
-"""Pages that need JavaScript, rendered with an installed Chromium (``pip install 'prunus[browser]'``).
+"""Pages that need JavaScript, rendered with an installed Chromium (the extra ``browser``).
 
 All traffic of the browser passes the egress door, through a loopback proxy that only this browser can use
 (:mod:`prunus.web.door.proxy`): the door resolves, checks and dials every host, for pages, images, scripts, frames and
@@ -408,9 +408,7 @@ class BrowserFetcher:
         try:
             import playwright.async_api  # noqa: F401  (reports a missing package before any page is fetched)
         except ImportError as error:
-            raise MissingExtra(
-                f"rendering needs Playwright: {pip_install('browser')}", subject="prunus[browser]"
-            ) from error
+            raise MissingExtra(f"rendering needs Playwright: {pip_install('browser')}", subject="playwright") from error
         self.rules = rules or BrowserRules()
         self.executable = find_browser(self.rules.executable)
         self._door = door
