@@ -23,6 +23,7 @@ from prunus.models.boosted import Boosted, load
 from prunus_train import blocks as training
 from prunus_train.cli import main
 from prunus_train.data import blocks as data
+from prunus_train.data.sets import page_of
 
 PLACES = [f"{name} Quay" for name in ("Withy", "Dunnock", "Seal", "Mill", "Orrel", "Pell", "Kite", "Linden")]
 
@@ -93,7 +94,7 @@ def test_gold_blocks_of_texts_are_the_gold_units_that_hold_an_answer() -> None:
         "units": ["It was built in 1871.", "It is old.", "In 1871 it sank."],
     }
     row = document | {"answers": ["1871"], "gold": [2]}
-    tree = prunus.read(data.page_of([document])).trees[0]
+    tree = prunus.read(page_of([document], split_rows=True)).trees[0]
     blocks = cut([tree], 5)
     units = data._units_of(tree.canonical, document["units"])
     gold = data._gold_of_units(blocks, units, row, whole=False)
@@ -101,7 +102,7 @@ def test_gold_blocks_of_texts_are_the_gold_units_that_hold_an_answer() -> None:
 
 
 def test_rows_of_a_text_become_a_table_with_its_header() -> None:
-    page = data.page_of([{"title": "T", "kind": "row", "units": ["Year | Boats", "1871 | <3"]}])
+    page = page_of([{"title": "T", "kind": "row", "units": ["Year | Boats", "1871 | <3"]}], split_rows=True)
     assert "<table><tr><th>Year<th>Boats<tr><td>1871<td>&lt;3</table>" in page
 
 

@@ -8,7 +8,6 @@ with several documents. Seeds are names, so that the same sets give the same exa
 
 from __future__ import annotations
 
-import html
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +31,7 @@ from prunus_evals.labels import in_place
 from prunus_evals.metrics import matching
 from prunus_evals.records import Question, one_page
 from prunus_evals.tasks.table_qa import nth_table
-from prunus_train.data.sets import check_files, letters, table_pages
+from prunus_train.data.sets import check_files, letters, page_of, table_pages
 
 BUDGETS: Final = (256, 512, 1024, 2048)
 """Budgets whose granularities are taken, in turns."""
@@ -158,7 +157,7 @@ def from_texts(name: str, sets: Path, share: float, embedder: Embedder) -> Itera
     firsts = [list(islice(group, 3 * use.each)) for _, group in islice(documents, count)]
     for start in range(0, len(firsts), use.together):
         group = firsts[start : start + use.together]
-        page = page_of([asked[0] for asked in group])
+        page = page_of([asked[0] for asked in group], split_rows=True)
         tree = prunus.read(page).trees[0]
         units = _units_of(tree.canonical, [unit for asked in group for unit in asked[0]["units"]])
         cuts: dict[int, Blocks] = {}
@@ -174,33 +173,6 @@ def from_texts(name: str, sets: Path, share: float, embedder: Embedder) -> Itera
                 if gold.any() and not gold.all():
                     yield sampled(name, asked[0]["id"], row["question"], cuts[words], gold, embedder)
             first += len(asked[0]["units"])
-
-
-def page_of(documents: Sequence[Mapping[str, Any]]) -> str:
-    """Return a page of one document, or of several with a heading each."""
-    several = len(documents) > 1
-    title = "Articles" if several else html.escape(documents[0]["title"] or "")
-    body = "".join(_body(document, several) for document in documents)
-    return f"<!DOCTYPE html><title>{title}</title><h1>{title}</h1>{body}"
-
-
-def _body(document: Mapping[str, Any], several: bool) -> str:
-    """Return the units of a document as HTML: sentences of one paragraph, rows of a table, or paragraphs."""
-    units = [html.escape(unit) for unit in document["units"]]
-    title = html.escape(document["title"] or "")
-    lead = f"<h2>{title}</h2>" if title and several else ""
-    if document["kind"].startswith("sentence"):
-        return f"{lead}<p>{' '.join(units)}</p>"
-    heads = [html.escape(head) for head in document.get("heads") or [""] * len(units)]
-    rows_ = document["kind"] in ("row", "paragraph")
-    parts = [lead]
-    for table, pairs in groupby(zip(heads, units, strict=True), key=lambda pair: rows_ and " | " in pair[1]):
-        if table:
-            lines = [f"<tr><td>{unit.replace(' | ', '<td>')}" for _, unit in pairs]
-            parts.append(f"<table>{lines[0].replace('<td>', '<th>')}{''.join(lines[1:])}</table>")
-        else:
-            parts += [(f"<h2>{head}</h2>" if head else "") + f"<p>{unit}</p>" for head, unit in pairs]
-    return "".join(parts)
 
 
 def _units_of(text: str, units: Sequence[str]) -> list[tuple[int, int]]:

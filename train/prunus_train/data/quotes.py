@@ -7,7 +7,6 @@ Nothing is random but which questions of a document are asked; the seed is the n
 
 from __future__ import annotations
 
-import html
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +30,7 @@ from prunus.evidence.segments import segments
 from prunus_evals import quotes
 from prunus_evals.data import rows
 from prunus_evals.metrics import matching
-from prunus_train.data.sets import check_files, letters, table_pages
+from prunus_train.data.sets import check_files, letters, page_of, table_pages
 
 _BUDGET: Final = 4096
 """Tokens of evidence for an answer without a model, as by default in ``prunus.ask``."""
@@ -151,28 +150,6 @@ def _examples(
         if question is not None and any(gold):
             wrong = cutter.question(row["question"], before) if before is not None and not place else None
             yield QuoteExample(source, question, np.asarray(gold), wrong, dev=False)
-
-
-def page_of(documents: Sequence[Mapping[str, Any]]) -> str:
-    """Return a page of one document, or of several with a heading each."""
-    several = len(documents) > 1
-    title = "Articles" if several else html.escape(documents[0]["title"] or "")
-    body = "".join(_body(document, several) for document in documents)
-    return f"<!DOCTYPE html><title>{title}</title><h1>{title}</h1>{body}"
-
-
-def _body(document: Mapping[str, Any], several: bool) -> str:
-    units = [html.escape(unit) for unit in document["units"]]
-    if document["kind"].startswith("sentence"):
-        title = html.escape(document["title"] or "")
-        return (f"<h2>{title}</h2>" if title and several else "") + f"<p>{' '.join(units)}</p>"
-    if document["kind"] == "row":
-        lines = [f"<tr><td>{unit.replace(' | ', '<td>')}" for unit in units]
-        return f"<table>{lines[0].replace('<td>', '<th>')}{''.join(lines[1:])}</table>"
-    heads = [html.escape(head) for head in document.get("heads") or [""] * len(units)]
-    return "".join(
-        (f"<h2>{head}</h2>" if head else "") + f"<p>{unit}</p>" for head, unit in zip(heads, units, strict=True)
-    )
 
 
 def is_gold(source: str, row: Mapping[str, Any], text: str) -> bool:

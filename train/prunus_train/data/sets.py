@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -63,6 +64,40 @@ def with_rows(document: Mapping[str, Any]) -> Mapping[str, Any]:
     if document["kind"] in _ROWS and document["units"] and all(" | " in unit for unit in document["units"]):
         return {**document, "kind": "row"}
     return document
+
+
+def page_of(documents: Sequence[Mapping[str, Any]], *, split_rows: bool = False) -> str:
+    """Return a page of one document, or of several with a heading each.
+
+    :param split_rows: whether units that are rows become tables among the paragraphs, under the document's heading;
+        otherwise all units of a document of rows are one table.
+    """
+    several = len(documents) > 1
+    title = "Articles" if several else html.escape(documents[0]["title"] or "")
+    body = "".join(_body(document, several, split_rows) for document in documents)
+    return f"<!DOCTYPE html><title>{title}</title><h1>{title}</h1>{body}"
+
+
+def _body(document: Mapping[str, Any], several: bool, split_rows: bool) -> str:
+    """Return the units of a document as HTML: sentences of one paragraph, rows of tables, or paragraphs."""
+    units, kind = [html.escape(unit) for unit in document["units"]], document["kind"]
+    title = html.escape(document["title"] or "")
+    lead = f"<h2>{title}</h2>" if title and several else ""
+    if kind.startswith("sentence"):
+        return f"{lead}<p>{' '.join(units)}</p>"
+
+    def is_row(pair: tuple[str, str]) -> bool:
+        return kind in ("row", "paragraph") and " | " in pair[1] if split_rows else kind == "row"
+
+    heads = [html.escape(head) for head in document.get("heads") or [""] * len(units)]
+    parts = [lead] if split_rows else []
+    for table, pairs in groupby(zip(heads, units, strict=True), key=is_row):
+        if table:
+            lines = [f"<tr><td>{unit.replace(' | ', '<td>')}" for _, unit in pairs]
+            parts.append(f"<table>{lines[0].replace('<td>', '<th>')}{''.join(lines[1:])}</table>")
+        else:
+            parts += [(f"<h2>{head}</h2>" if head else "") + f"<p>{unit}</p>" for head, unit in pairs]
+    return "".join(parts)
 
 
 def is_used(key: str, share: float) -> bool:
