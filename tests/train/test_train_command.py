@@ -35,7 +35,7 @@ def test_every_maker_of_data_shows_an_example(command: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["sft", "no.jsonl", "-o", "out", "--base", "b", "--rate", "0"], "--rate is above 0"),
+        (["sft", "no.jsonl", "-o", "out", "--base", "b", "--rate", "0"], "'--rate': 0.0 is not in the range x>0"),
         (["sft", "no.jsonl", "-o", "out", "--base", "b", "--micro", "3"], "--batch 16 is no multiple of --micro 3"),
         (["sft", "no.jsonl", "-o", "out", "--base", "b", "--launch", "zero3", "--lora", "8"], "--lora trains on one"),
         (["dpo", "no.jsonl", "-o", "out", "--base", "b", "--launch", "sequence"], "use zero3 for dpo"),

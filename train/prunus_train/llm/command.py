@@ -17,6 +17,8 @@ from prunus_train.llm.presets import BASES, PRESETS, TrainingRecipe
 
 LAUNCHES = ("zero3", "sequence")
 _PATH = click.Path(path_type=Path, dir_okay=False)
+_FROM_0, _FROM_1 = click.IntRange(0), click.IntRange(1)
+_ABOVE_0 = click.FloatRange(0, min_open=True)
 _SHOWN = ", ".join(f"{name} ({BASES[name]})" for name in PRESETS)
 
 
@@ -31,23 +33,23 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
                      help="Folder of checkpoints and log.  [default: OUT.work]"),
         click.option("--valid", type=_PATH, help="Samples that are measured during training."),
         click.option("--template", default="", help="File of a chat template; `none`: train without one."),
-        click.option("--lora", default=0, show_default=True, help="Rank of LoRA; 0 trains all weights."),
-        click.option("--lora-layers", default=0, help="How many of the last layers LoRA adapts; 0: all."),
-        click.option("--micro", default=1, show_default=True, help="Samples in memory at the same time."),
+        click.option("--lora", default=0, type=_FROM_0, show_default=True, help="Rank of LoRA; 0 trains all weights."),
+        click.option("--lora-layers", default=0, type=_FROM_0, help="How many of the last layers LoRA adapts; 0: all."),
+        click.option("--micro", default=1, type=_FROM_1, show_default=True, help="Samples in memory at the same time."),
         click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True,
                      help="Where to train."),
         click.option("--bf16/--no-bf16", default=False, help="Compute in bfloat16, keep weights in float32."),
         click.option("--checkpointing/--no-checkpointing", default=None, help="Recompute activations to save memory."),
-        click.option("--seed", default=0, show_default=True, help="Of the order of samples and of LoRA."),
-        click.option("--threads", default=1, show_default=True, help="Threads of the processor."),
-        click.option("--steps", default=0, help="Optimiser steps; 0: as many as --epochs have."),
-        click.option("--minutes", default=0.0, help="Minutes after which the model is written; 0: no limit."),
-        click.option("--every", default=50, show_default=True, help="Steps between checkpoints and measurements."),
-        click.option("--measured", default=32, show_default=True, help="Samples of --valid to reply to."),
-        click.option("--window", type=int, help="Tokens of a sample at most; longer ones are left out."),
-        click.option("--epochs", type=float, help="Passes over the data."),
-        click.option("--rate", type=float, help="The highest learning rate."),
-        click.option("--batch", type=int, help="Samples of an optimiser step."),
+        click.option("--seed", default=0, type=_FROM_0, show_default=True, help="Of the order of samples and of LoRA."),
+        click.option("--threads", default=1, type=_FROM_1, show_default=True, help="Threads of the processor."),
+        click.option("--steps", default=0, type=_FROM_0, help="Optimiser steps; 0: as many as --epochs have."),
+        click.option("--minutes", default=0.0, type=click.FloatRange(0), help="Minutes of training; 0: no limit."),
+        click.option("--every", default=50, type=_FROM_1, show_default=True, help="Steps between checkpoints."),
+        click.option("--measured", default=32, type=_FROM_0, show_default=True, help="Samples of --valid to reply to."),
+        click.option("--window", type=_FROM_1, help="Tokens of a sample at most; longer ones are left out."),
+        click.option("--epochs", type=_ABOVE_0, help="Passes over the data."),
+        click.option("--rate", type=_ABOVE_0, help="The highest learning rate."),
+        click.option("--batch", type=_FROM_1, help="Samples of an optimiser step."),
         click.option("--launch", default="", help="zero3, sequence, or a file for accelerate's launcher."),
         click.option("--processes", default=8, show_default=True, help="GPUs, with --launch."),
         click.option("--dry-run", is_flag=True, help="With --launch: show the command alone."),
@@ -113,19 +115,10 @@ def _run(method: Literal["sft", "dpo"], data: Path, chosen: dict[str, Any]) -> N
 
 
 def _check(recipe: TrainingRecipe, chosen: dict[str, Any], launch: str, method: str) -> None:
-    """Look whether the numbers can be trained with.
+    """Look whether the choices fit each other.
 
-    :raises DataBroken: one cannot.
+    :raises DataBroken: they do not.
     """
-    for name in ("window", "epochs", "rate", "batch"):
-        if getattr(recipe, name) <= 0:
-            raise DataBroken(f"--{name} is above 0")
-    for name in ("micro", "threads", "every"):
-        if chosen[name] < 1:
-            raise DataBroken(f"--{name} is at least 1")
-    for name in ("lora", "lora_layers", "steps", "minutes", "measured", "seed"):
-        if chosen[name] < 0:
-            raise DataBroken(f"--{name.replace('_', '-')} is not negative")
     if recipe.batch % chosen["micro"]:
         raise DataBroken(f"--batch {recipe.batch} is no multiple of --micro {chosen['micro']}")
     if launch and chosen["lora"]:
