@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -16,32 +15,21 @@ import click
 from prunus.core.errors import OutsideFailed, PrunusError, one_line
 from prunus.core.text.numbers import bounded_int
 from prunus_evals import (
-    articles,
     compare,
-    content,
-    extraction,
     gate,
     harness,
-    index,
-    index_tasks,
     listing,
-    mixed,
-    pruner,
-    quotes,
-    ranking,
+    parts,
     reference,
     report,
-    segmentation,
     stage_costs,
     studies,
     suites,
-    survival,
     systems,
     tasks,
     tokens,
 )
 from prunus_evals.errors import EvalError, ReaderFailed, SystemFailed
-from prunus_evals.labels import PrunerRecipe
 from prunus_evals.progress import Progress
 from prunus_evals.records import Outcome
 from prunus_evals.report.files import write as write_report
@@ -91,11 +79,6 @@ def _numbers(text: str) -> list[int]:
     if not all(found):
         raise click.UsageError(f"--budgets must be whole numbers above 0, separated by commas, not {text}")
     return list(dict.fromkeys(found))
-
-
-def _progress(done: int, total: int) -> None:
-    if done % 20 == 0 or done == total:
-        click.echo(f"{done} of {counted(total, 'page')}", err=True)
 
 
 def _write(path: Path, outcomes: Sequence[Outcome]) -> None:
@@ -397,34 +380,6 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(filter(None, (part.strip() for part in text.split(","))))
 
 
-@main.command("survival")
-@click.option("--half", type=HALVES, default="dev", show_default=True, help="Half of the data.")
-@click.option("--task", default="table_qa,page_qa", show_default=True, help="Tasks, separated by commas.")
-@click.option("--systems", "wanted", default=systems.COMPARED, show_default=True, help="Systems, separated by commas.")
-@click.option(
-    "--budgets", default="512,1024,2048,4096", show_default=True, help="Budgets in tokens, separated by commas."
-)
-@click.option("--limit", type=int, default=None, help="Pages of every task at most.")
-@click.option("--rows", type=click.Path(path_type=Path), default=None, help="Write the outcomes as JSONL.")
-def survival_command(half: Half, task: str, wanted: str, budgets: str, limit: int | None, rows: Path | None) -> None:
-    """Measure how often the answer and the gold table survive pruning to a budget.
-
-    Example: prunus eval survival --task table_qa --systems prunus:trees:html,chunks_bm25
-    """
-    counter = tokens.llama2()
-    chosen = [systems.make(name, counter) for name in systems.expand(wanted)]
-    sizes = _numbers(budgets)
-    outcomes: list[Outcome] = []
-    for name in tasks.expand(task):
-        pages = tasks.load(name, half, limit)
-        outcomes += survival.run(pages, chosen, sizes, counter, _progress)
-    if rows is not None:
-        _write(rows, outcomes)
-    result = report.summary(outcomes, half, systems.DEFAULT)
-    click.echo(report.table(result))
-    click.echo(report.json_line(result))
-
-
 @main.command("reference")
 @click.argument("folder", type=click.Path(path_type=Path))
 def reference_command(folder: Path) -> None:
@@ -435,187 +390,29 @@ def reference_command(folder: Path) -> None:
     click.echo(reference.make_environment(folder))
 
 
-@main.command("articles")
-@click.option("--half", type=HALVES, default="dev", show_default=True, help="Half of the data.")
-@click.option("--systems", "wanted", default="prunus:html", show_default=True, help="Cleaners, separated by commas.")
-@click.option("--limit", type=int, default=None, help="Pages at most.")
-def articles_command(half: Half, wanted: str, limit: int | None) -> None:
-    """Measure the share of the words of news articles that cleaning keeps, in order.
+def _part_command(part: parts.Part) -> click.Command:
+    """Return the command that measures a part of Prunus."""
 
-    Cleaners: prunus:html, prunus:markdown, prunus:text, reference.
-
-    Example: prunus eval articles --systems prunus:html,reference
-    """
-    names = [name.strip() for name in wanted.split(",")]
-    result = articles.summary(articles.run(articles.load(half, limit), names), half)
-    click.echo(articles.table(result))
-    click.echo(report.json_line(result))
-
-
-@main.command("content")
-@click.option("--half", type=HALVES, default="dev", show_default=True, help="Half of the data.")
-@click.option(
-    "--systems", "wanted", default=",".join(content.SYSTEMS), show_default=True, help="Systems, separated by commas."
-)
-@click.option("--limit", type=int, default=None, help="Pages at most.")
-def content_command(half: Half, wanted: str, limit: int | None) -> None:
-    """Measure how well the main content of news pages is the article that people marked.
-
-    The model was trained on the dev half; only the report half says how good it is.
-
-    Example: prunus eval content --half report
-    """
-    names = [name.strip() for name in wanted.split(",")]
-    result = content.summary(content.run(articles.load(half, limit), names), half)
-    click.echo(content.table(result))
-    click.echo(report.json_line(result))
-
-
-@main.command("ranking")
-@click.option("--half", type=HALVES, default="dev", show_default=True, help="Half of the data.")
-@click.option("--systems", "wanted", default=ranking.DEFAULT, show_default=True, help="Systems, separated by commas.")
-@click.option("--limit", type=int, default=None, help="Questions at most.")
-@click.option("--threads", type=int, default=1, show_default=True, help="Processor threads of local models.")
-def ranking_command(half: Half, wanted: str, limit: int | None, threads: int) -> None:
-    """Rank the passage that answers each question among all passages, and measure the mean reciprocal rank.
-
-    Example: prunus eval ranking --systems bm25,embed:static,embed:minilm
-    """
-    names = [name.strip() for name in wanted.split(",")]
-    result = ranking.summary(ranking.run(ranking.load(half, limit), names, threads=threads), half)
-    click.echo(ranking.table(result))
-    click.echo(report.json_line(result))
-
-
-@main.command("pruner")
-@click.option("--model", required=True, help="Folder of a trained pruner; `none`: only the other scorers.")
-@click.option("--half", type=HALVES, default="dev", show_default=True, help="Half of the data.")
-@click.option("--task", default="table_qa,page_qa", show_default=True, help="Tasks, separated by commas.")
-@click.option(
-    "--systems", "wanted", default="bm25,hybrid", show_default=True, help="Other scorers, separated by commas."
-)
-@click.option("--budget", type=int, default=1024, show_default=True, help="Tokens that the first stage keeps.")
-@click.option("--first-stage", default="trees", show_default=True, help="Scorer of the first stage.")
-@click.option("--coarse", type=int, default=256, show_default=True, help="Words of a block of the first stage at most.")
-@click.option("--words", type=int, default=128, show_default=True, help="Words of a block of the second stage at most.")
-@click.option("--prompt", default="bare", show_default=True, help="The prompt that the model was trained on.")
-@click.option("--limit", type=int, default=None, help="Pages of every task at most.")
-def pruner_command(model: str, half: Half, task: str, wanted: str, budget: int, **chosen: Any) -> None:
-    """Compare a generative pruner with chance, BM25 and other scorers at ranking the blocks of pruned pages.
-
-    Example: prunus eval pruner --model model/ --half report --budget 1024
-    """
-
-    names = [name.strip() for name in wanted.split(",") if name.strip()]
-    names += [f"generative:{model}"] if model != "none" else []
-    systems = {name: pruner.scoring(name, chosen["prompt"]) for name in names}
-    recipe = PrunerRecipe(first_stage=chosen["first_stage"], coarse=chosen["coarse"], fine=chosen["words"])
-    judged = pruner.judge(pruner.load(task, half, chosen["limit"]), systems, budget, recipe, _progress)
-    about = {"task": task, "half": half, "budget": budget, "first_stage": recipe.first_stage}
-    about |= {"coarse": recipe.coarse, "words": recipe.fine}
-    result = pruner.summary(judged, about, names[-1])
-    click.echo(pruner.table(result))
-    click.echo(report.json_line(result))
-
-
-@main.command("index")
-@click.option("--half", type=HALVES, default="dev", show_default=True, help="Half of the data.")
-@click.option("--task", default="all", show_default=True, help=f"Any of {', '.join(index_tasks.TASKS)}.")
-@click.option("--systems", "wanted", default="all", show_default=True, help="Systems, separated by commas.")
-@click.option("--budgets", default="300,1000,2000", show_default=True, help="Budgets in tokens, separated by commas.")
-@click.option("--embedder", default="static", show_default=True, help="Embedder of leaves, summaries and questions.")
-@click.option("--limit", type=int, default=None, help="Questions of every task at most.")
-@click.option("--keep", type=click.Path(path_type=Path), default=None, help="Folder to keep the indexes in.")
-def index_command(
-    half: Half, task: str, wanted: str, budgets: str, embedder: str, limit: int | None, keep: Path | None
-) -> None:
-    """Measure the recall of gold evidence within budgets, for flat and tree retrieval from an index.
-
-    Example: prunus eval index --task qmsum,xquad_de --systems default,dense,raptor
-    """
-    names = index_tasks.TASKS if task == "all" else [name.strip() for name in task.split(",")]
-    chosen = index.SYSTEMS if wanted == "all" else [name.strip() for name in wanted.split(",")]
-    with tempfile.TemporaryDirectory(prefix="prunus-eval-") as temporary:
-        folder = keep or Path(temporary)
-        for name in names:
-            loaded = index_tasks.load(name, half, limit)
-            found = index.run(
-                loaded, chosen, _numbers(budgets), embedder, folder, lambda text: click.echo(text, err=True)
-            )
-            result = index.summary(loaded, half, embedder, *found)
-            click.echo(index.table(result))
-            click.echo(report.json_line(result))
-
-
-@main.command("segmentation")
-@click.option("--half", type=HALVES, default="dev", show_default=True, help="Half of the data.")
-def segmentation_command(half: Half) -> None:
-    """Count the published cases that are cut into exactly the right sentences, by language.
-
-    Example: prunus eval segmentation --half report
-    """
-    scores = segmentation.score(segmentation.load(half))
-    click.echo(segmentation.table(scores))
-    click.echo(report.json_line(segmentation.summary(scores, half)))
-
-
-@main.command("extraction")
-@click.option("--half", type=HALVES, default="dev", show_default=True, help="Half of the data.")
-@click.option(
-    "--systems", "wanted", default=extraction.DEFAULT, show_default=True, help="Systems, separated by commas."
-)
-@click.option("--limit", type=int, default=None, help="Questions at most.")
-def extraction_command(half: Half, wanted: str, limit: int | None) -> None:
-    """Measure precision, recall and F1 of the sentences that support the answer, without a model.
-
-    Example: prunus eval extraction --systems prunus,bm25:2,everything
-    """
-    names = [name.strip() for name in wanted.split(",")]
-    result = extraction.summary(extraction.run(extraction.load(half, limit), names), half)
-    click.echo(extraction.table(result))
-    click.echo(report.json_line(result))
-
-
-@main.command("mixed")
-@click.option("--half", type=HALVES, default="dev", show_default=True, help="Half of the data.")
-@click.option("--task", default=",".join(mixed.TASKS), show_default=True, help="Tasks, separated by commas.")
-@click.option(
-    "--scorer",
-    type=click.Choice(mixed.SCORERS),
-    default="hybrid",
-    show_default=True,
-    help="Scorer of snippets and contents.",
-)
-@click.option("--limit", type=int, default=None, help="Questions of each task at most.")
-@click.option("--wiring", is_flag=True, help="Only count how many real search results can be ranked.")
-def mixed_command(half: Half, task: str, scorer: str, limit: int | None, wiring: bool) -> None:
-    """Rank shuffled pages by snippet and content together, and by each of them alone.
-
-    Example: prunus eval mixed --half report --task dureader
-    """
-    if wiring:
-        for found in mixed.wiring():
-            click.echo(report.json_line(found))
-        return
-    for name in task.split(","):
-        result = mixed.run(name, mixed.load(name, half, limit), scorer, half)
-        click.echo(mixed.table(result))
+    def run(half: Half, limit: int | None, wanted: str = "") -> None:
+        result = parts.measure(part.name, half, _names(wanted), limit)
+        click.echo(parts.table(result))
         click.echo(report.json_line(result))
 
+    options: list[click.Parameter] = [
+        click.Option(["--half"], type=HALVES, default="dev", show_default=True, help="Half of the data."),
+        click.Option(["--limit"], type=click.IntRange(min=1), default=None, help="Pages or cases at most."),
+    ]
+    if part.systems:
+        chosen = f"Any of {', '.join(part.systems)}, separated by commas."
+        options.append(
+            click.Option(["--systems", "wanted"], default=",".join(part.default), show_default=True, help=chosen)
+        )
+    text = f"Measure a part: {part.title}.\n\nExample: prunus eval {part.name} --half report"
+    return click.Command(part.name, params=options, callback=run, help=text)
 
-@main.command("quotes")
-@click.option("--half", type=HALVES, default="dev", show_default=True, help="Half of the data.")
-@click.option("--task", default=",".join(quotes.TASKS), show_default=True, help="Tasks, separated by commas.")
-@click.option("--limit", type=int, default=None, help="Pages of every task at most.")
-def quotes_command(half: Half, task: str, limit: int | None) -> None:
-    """Measure the quotes that an answer without a model gives, from the question's page and from a wrong one.
 
-    Example: prunus eval quotes --half report
-    """
-    found = {name: quotes.summary(quotes.run(quotes.load(name, half, limit))) for name in task.split(",")}
-    result = {"half": half, "tasks": found}
-    click.echo(quotes.table(result))
-    click.echo(report.json_line(result))
+for _part in parts.PARTS.values():
+    main.add_command(_part_command(_part))
 
 
 @main.command("gate")

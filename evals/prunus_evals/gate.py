@@ -1,10 +1,10 @@
 """The quality gate: numbers of the report half, computed as in the reports, against pinned floors.
 
-``floors.json`` holds ``survival[task][system][budget][measure]``, ``articles[cleaner][measure]``,
-``content[system][measure]``, ``quotes[task][measure]``, ``extraction[system][measure]`` and
-``segmentation[language][measure]``. A missing floor fails the gate, so that no floor can be dropped by accident; a
-floor without a measured number fails it, too. Floors are set by :func:`pin`; :func:`refused` says which changes would
-lower a floor that nobody named.
+``floors.json`` holds ``survival[task][system][budget][measure]`` and ``quotes[task][measure]``, which the harness
+measures, and ``articles[cleaner][measure]``, ``content[system][measure]``, ``extraction[system][measure]`` and
+``segmentation[language][measure]``, the parts (:mod:`.parts`). A missing floor fails the gate, so that no floor can be
+dropped by accident; a floor without a measured number fails it, too. Floors are set by :func:`pin`; :func:`refused`
+says which changes would lower a floor that nobody named.
 """
 
 from __future__ import annotations
@@ -16,18 +16,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from prunus_evals import articles, content, extraction, quotes, report, segmentation, survival, systems, tasks
+from prunus_evals import harness, parts, report, systems
 from prunus_evals.errors import EvalError
+from prunus_evals.harness import Plan
 from prunus_evals.records import Outcome
 from prunus_evals.tokens import Counter
 
 FLOORS = Path(__file__).parent / "floors.json"
 TASKS = ("table_qa", "websrc", "nq")
 MEASURES = ("answer", "gold_whole")
-QUOTES = ("table_qa", "xquad_de", "xquad_zh")
+QUOTES = ("table_qa", "xquad:de", "xquad:zh")
 """Tasks of quotes with questions enough for a floor."""
 
-CLEANERS = ("prunus:html", "prunus:markdown", "prunus:text")
+QUOTE_MEASURES = {"quote_first": "first", "quote_any": "any", "turned_away": "turned_away"}
+PARTS = {
+    "articles": ((), ("survived",)),
+    "content": (("prunus:body",), ("f",)),
+    "extraction": (("prunus",), ("f1",)),
+    "segmentation": ((), ("right", "lossless")),
+}
+"""The systems and the measures of each part."""
+
 SLACK = 1e-6
 """Sums of floats may differ in the last digits from machine to machine."""
 
@@ -171,32 +180,28 @@ def write_floors(floors: Mapping[str, float], path: Path = FLOORS) -> None:
 
 
 def measure(counter: Counter, progress: Callable[[str], None] = lambda text: None) -> dict[str, float]:
-    """Measure the default system and the cleaning on the report half.
+    """Measure the default system, quotes and the parts on the report half.
 
     :param progress: told what is measured next.
     """
-    default = systems.make(systems.DEFAULT, counter)
-    outcomes: list[Outcome] = []
-    for name in TASKS:
-        progress(f"survival, {name}")
-        outcomes += survival.run(tasks.load(name, "report"), [default], survival.BUDGETS, counter)
-    progress("articles and main content")
-    kept = articles.run(articles.load("report"), CLEANERS)
-    scored = content.run(articles.load("report"), ["prunus:body"])
-    given = {}
-    for name in QUOTES:
-        progress(f"quotes, {name}")
-        given[name] = quotes.summary(quotes.run(quotes.load(name, "report")))
-    progress("extraction and segmentation")
-    chosen = extraction.run(extraction.load("report"), ["prunus"])
-    return {
-        **survival_numbers(outcomes),
-        **article_numbers(articles.summary(kept, "report")),
-        **content_numbers(content.summary(scored, "report")),
-        **quote_numbers(given),
-        **extraction_numbers(extraction.summary(chosen, "report")),
-        **segmentation_numbers(segmentation.score(segmentation.load("report"))),
-    }
+    found: dict[str, float] = {}
+    for task in TASKS:
+        progress(f"survival, {task}")
+        found |= survival_numbers(_run(Plan((task,), (systems.DEFAULT,), "report"), counter))
+    for task in QUOTES:
+        progress(f"quotes, {task}")
+        few = 4 if task.startswith("xquad") else None
+        for name in (task, f"wrong_page:{task}"):
+            plan = Plan((name,), ("prunus:ask",), "report", budgets=(4096,), questions=few)
+            found |= quote_numbers(task, _run(plan, counter))
+    for part, (chosen, measures) in PARTS.items():
+        progress(part)
+        found |= part_numbers(parts.measure(part, "report", chosen), measures)
+    return found
+
+
+def _run(plan: Plan, counter: Counter) -> list[Outcome]:
+    return harness.run(plan, engines=harness.Engines(counter, [systems.make(name, counter) for name in plan.systems]))
 
 
 def survival_numbers(outcomes: list[Outcome]) -> dict[str, float]:
@@ -211,42 +216,25 @@ def survival_numbers(outcomes: list[Outcome]) -> dict[str, float]:
     return found
 
 
-def article_numbers(result: dict[str, object]) -> dict[str, float]:
-    """Return the gate's numbers of a cleaning run."""
-    cleaners = result["cleaners"]
-    if not isinstance(cleaners, dict):
-        raise TypeError("the summary of articles has no table of cleaners")
-    return {f"articles/{name}/survived": float(numbers["survived"]) for name, numbers in cleaners.items()}
-
-
-def content_numbers(result: dict[str, Any]) -> dict[str, float]:
-    """Return the gate's numbers of main content."""
-    return {f"content/{name}/f": float(found["f"][0]) for name, found in result["systems"].items()}
-
-
-def quote_numbers(found: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+def quote_numbers(task: str, outcomes: list[Outcome]) -> dict[str, float]:
     """Return the gate's numbers of quotes: the shares with the answer, and of wrong pages that are turned away."""
-    numbers: dict[str, float] = {}
-    for name, task in found.items():
-        numbers[f"quotes/{name}/first"] = float(task["first"][0])
-        numbers[f"quotes/{name}/any"] = float(task["any"][0])
-        numbers[f"quotes/{name}/turned_away"] = round(1 - float(task["wrong"][0]), 4)
-    return numbers
-
-
-def extraction_numbers(result: Mapping[str, Any]) -> dict[str, float]:
-    """Return the gate's numbers of the sentences that support an answer."""
-    return {f"extraction/{name}/f1": round(float(found["f1"][0]), 4) for name, found in result["systems"].items()}
-
-
-def segmentation_numbers(scores: Sequence[segmentation.Score]) -> dict[str, float]:
-    """Return the gate's numbers of sentences: the shares of cases that are exactly right, and without loss."""
-    cases = sum(score.cases for score in scores)
-    numbers = {
-        "segmentation/all/right": sum(score.right for score in scores) / cases,
-        "segmentation/all/lossless": 1 - sum(score.lossy for score in scores) / cases,
+    first = outcomes[0]
+    numbers = report.cell(outcomes, first.task, first.system, first.budget, first.system)
+    return {
+        f"quotes/{task.replace(':', '_')}/{short}": round(float(numbers[name][0]), 4)
+        for name, short in QUOTE_MEASURES.items()
+        if name in numbers
     }
-    return {name: round(value, 4) for name, value in numbers.items()}
+
+
+def part_numbers(result: Mapping[str, Any], measures: Sequence[str]) -> dict[str, float]:
+    """Return the gate's numbers of a part; of segmentation those of all languages together."""
+    found: dict[str, float] = {}
+    for row, numbers in result["rows"].items():
+        for name in measures if result["part"] != "segmentation" or row == "all" else ():
+            value = numbers[name][0] if isinstance(numbers[name], list) else numbers[name]
+            found[f"{result['part']}/{row}/{name}"] = float(value)
+    return found
 
 
 def compare(measured: Mapping[str, float], floors: Mapping[str, float]) -> list[Check]:

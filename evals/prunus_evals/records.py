@@ -121,15 +121,6 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Article:
-    """A page, and the text of its article as a person marked it."""
-
-    page: str
-    html: str
-    body: str
-
-
-@dataclass(frozen=True, slots=True)
 class Stage:
     """What one stage of a system cost.
 

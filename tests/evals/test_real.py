@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from prunus_evals import articles, tasks
+from prunus_evals import parts, tasks
 from prunus_evals.data import VARIABLE
 from prunus_evals.metrics.matching import gold_table, table_survives
 from prunus_evals.split import half
@@ -35,4 +35,4 @@ def test_gold_tables_are_whole_in_their_pages() -> None:
 def test_limit_is_a_sample() -> None:
     few = tasks.load("nq", "dev", limit=2)
     assert few == tasks.load("nq", "dev")[:2]
-    assert len(articles.load("dev", limit=3)) == 3
+    assert len(parts.load_articles("dev", limit=3)) == 3

@@ -412,13 +412,12 @@ def test_progress_tells_what_takes_long(monkeypatch: pytest.MonkeyPatch) -> None
     assert said[-1].startswith("nq: 1 of 1 page,")
 
 
-@pytest.mark.parametrize("variant", ["", "@mode=naive"])
 @pytest.mark.usefixtures("data")
 def test_an_answer_whose_model_is_dead_is_not_stored_as_that_models(
-    variant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PRUNUS_MODEL_CALLS", "1")
-    out, system = tmp_path / "run", f"prunus:ask@llm=http://127.0.0.1:9/v1#m{variant}"
+    out, system = tmp_path / "run", "prunus:ask@llm=http://127.0.0.1:9/v1#m"
     result = CliRunner().invoke(
         main, ["run", "--task", "nq", "--half", "all", "--systems", system, "--budgets", "200", "--out", str(out)]
     )

@@ -58,7 +58,7 @@ def sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_rows(tmp_path / "sets/table_qa/pages.jsonl.xz", pages)
     write_rows(tmp_path / "sets/table_qa/questions.jsonl.xz", asked)
     monkeypatch.setenv("PRUNUS_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr("prunus_evals.quotes.TASKS", ("xquad_de",))
+    monkeypatch.setattr(data, "TASKS", ("xquad:de",))
     monkeypatch.setattr(data, "_TEXTS", {"squad_en": (6, 2)})
     return tmp_path / "sets"
 
@@ -76,8 +76,8 @@ def test_the_weights_are_the_same_every_time_and_find_the_answers_of_the_dev_hal
     dev = sum(half(place) == "dev" for place in PLACES)
     assert 0 < dev < len(PLACES)
     for name in ("held_out", "new", "shipped"):
-        assert found[name]["xquad_de"]["questions"] == dev  # and none of the report half
-    assert found["new"]["xquad_de"]["first"] == 1
+        assert found[name]["xquad:de"]["questions"] == dev  # and none of the report half
+    assert found["new"]["xquad:de"]["first"] == 1
 
 
 def test_more_likeness_never_lowers_a_score(sets: Path) -> None:

@@ -43,6 +43,12 @@ def of_rank(rank: int) -> dict[str, float]:
     return {"mrr": 1 / rank} | {f"hit@{first}": float(rank <= first) for first in FIRST}
 
 
+def of_scores(scores: Sequence[float], gold: Collection[int]) -> dict[str, float]:
+    """Return the measures of scored items, best first, by the first right one; equal scores keep their order."""
+    order = sorted(range(len(scores)), key=lambda item: -scores[item])
+    return of_rank(1 + min(order.index(item) for item in gold))
+
+
 def _metric(name: str, title: str, measure: Callable[[Sequence[str], Collection[str]], float]) -> Metric:
     def score(question: Question, output: Output) -> float | None:
         ranking = output.reply.ranking

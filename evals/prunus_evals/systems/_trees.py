@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 import shutil
 import tempfile
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from pathlib import Path
@@ -26,11 +27,13 @@ import numpy as np
 from prunus.core.errors import PrunusError
 from prunus.core.ports import LLM, Ints
 from prunus.core.registry import make_engine
+from prunus.core.text.words import sentences
 from prunus.index.bill import described
 from prunus.index.build import PAPER, Builder, BuildSettings, DocumentSource
 from prunus.index.nodes import Node, View
+from prunus.index.retrieve import RetrievalWeights, Retriever
 from prunus.index.store.file.engine import Engine as Store
-from prunus_evals import index, provenance, readers
+from prunus_evals import provenance, readers, trees
 from prunus_evals.errors import EvalError, UnknownName
 from prunus_evals.records import Document
 from prunus_evals.store import Store as RunStore
@@ -43,12 +46,66 @@ HELD = 4
 
 BUILT = "built.json"
 
+TREES = {"ward": "ward", "raptor": "raptor", "contiguous": "contiguous", "segments": "contiguous:segments"}
+TREES |= {"random": "random"}
+"""The clusterer of each tree."""
+
+
+@dataclass(slots=True)
+class Index:
+    """The index of documents, as a system asks it."""
+
+    store: Store
+    embedder: Any
+    counter: Any
+    documents: Mapping[str, str]
+    _tree: trees.Tree | None = None
+    _spans: dict[int, list[tuple[str, int, int]]] = field(default_factory=dict)
+
+    def retriever(self, **weights: Any) -> Retriever:
+        """Return a retriever with these weights."""
+        return Retriever(self.store, self.embedder, self.counter, RetrievalWeights(**weights))
+
+    def spans(self, node: Node) -> list[tuple[str, int, int]]:
+        """Return the spans of the documents that a node contains: (document, start, end).
+
+        The sentences of an extractive summary count where they stand in the leaves below it.
+        """
+        if node.layer == 0:
+            return [(node.document, node.start, node.end)]
+        if node.id not in self._spans:
+            self._spans[node.id] = self._find_sentences(node)
+        return self._spans[node.id]
+
+    def _find_sentences(self, node: Node) -> list[tuple[str, int, int]]:
+        leaves = self.store.get(self.retriever().leaves_of(node.id))
+        found = []
+        for sentence in sentences(node.text):
+            words = [re.escape(word) for word in sentence.split()]
+            pattern = re.compile(r"\s+".join(words)) if words else None
+            for leaf in leaves if pattern else ():
+                match = pattern.search(leaf.text) if pattern else None
+                if match:
+                    found.append((leaf.document, leaf.start + match.start(), leaf.start + match.end()))
+                    break
+        return found
+
+    def beam(self, question: str, budget: int) -> Sequence[Node]:
+        """Return the leaves that a beam search reaches, nearest first, up to the first that would exceed the budget."""
+        view = self.store.view()
+        self._tree = self._tree or trees.Tree(view, self.store.edges())
+        vector = np.asarray(self.embedder.embed([question], "query")[0], np.float32)
+        found, _ = self._tree.reached(vector)
+        best = found[np.argsort(-(self._tree.means[found] @ vector), kind="stable")]
+        total = np.cumsum(view.tokens[best] + 2)  # an empty line between two leaves costs up to two tokens
+        return self.store.get(view.ids[best[total <= budget]].tolist())
+
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """How trees are built.
 
-    :param tree: one of :data:`prunus_evals.index.TREES`.
+    :param tree: one of :data:`TREES`.
     :param embedder: short name (``e5``, ``bge``, ``dpr``) or spec of the embedder.
     :param llm: spec of the language model that writes the summaries; '' for extractive ones.
     :param flat: only the chunks are made, and no tree.
@@ -61,8 +118,8 @@ class Recipe:
     flat: bool = False
 
     def __post_init__(self) -> None:
-        if self.tree not in index.TREES:
-            raise UnknownName(f"unknown tree {self.tree}; the trees are: {', '.join(index.TREES)}")
+        if self.tree not in TREES:
+            raise UnknownName(f"unknown tree {self.tree}; the trees are: {', '.join(TREES)}")
         _embed.embedder(self.embedder)
         _model(self.llm)
 
@@ -111,7 +168,7 @@ class Grown:
     :param height: the top layer; 0 without a tree.
     """
 
-    index: index.Index
+    index: Index
     cost: Cost
     height: int
 
@@ -255,7 +312,7 @@ def _opened(
         start = time.perf_counter()
         store = Store(place, vectors.identity, vectors.dimension, create=True)
         settings = PAPER if recipe.tree == "raptor" else BuildSettings()
-        clusterer = make_engine("clusterer", index.TREES[recipe.tree])
+        clusterer = make_engine("clusterer", TREES[recipe.tree])
         builder = Builder(store, vectors, tokens, clusterer, _summarizer(recipe, vectors, tokens, summaries), settings)
         builder.add(map(_source, documents))
         if not recipe.flat:
@@ -264,7 +321,7 @@ def _opened(
         new.write_text(json.dumps(asdict(_cost(store, time.perf_counter() - start))))
         new.replace(done)
     opened = (Store if costs else _Still)(place, vectors.identity, vectors.dimension)
-    made = index.Index(opened, vectors, tokens, {one.id: one.content for one in documents})
+    made = Index(opened, vectors, tokens, {one.id: one.content for one in documents})
     return Grown(made, Cost(**json.loads(done.read_text())), int(opened.view().layer.max(initial=0)))
 
 

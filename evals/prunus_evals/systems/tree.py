@@ -30,19 +30,17 @@ from typing import Any
 
 from prunus.core.installation import pip_install
 from prunus.index.retrieve import Retrieved
-from prunus_evals import index
 from prunus_evals.errors import UnknownName
-from prunus_evals.index_tasks import IndexQuestion
 from prunus_evals.records import Asker, Document, Reply, System
 from prunus_evals.systems import _embed
 from prunus_evals.systems._stages import COSTS, StageTimer
-from prunus_evals.systems._trees import Grown, Recipe, grown
+from prunus_evals.systems._trees import TREES, Grown, Recipe, grown
 from prunus_evals.systems._variants import Kinds, Variant
 from prunus_evals.systems._variants import read as read_variant
 from prunus_evals.tokens import Counter
 
 WAYS = ("collapsed", "flat", "traversal", "beam", "root", "hybrid")
-VARIANTS = (*index.TREES, *(f"ward@way={way}" for way in WAYS[1:]), "ward@way=flat@ranker=bm25", "ward@ranker=bm25")
+VARIANTS = (*TREES, *(f"ward@way={way}" for way in WAYS[1:]), "ward@way=flat@ranker=bm25", "ward@ranker=bm25")
 OPTIONS: Kinds = {
     "way": WAYS,
     "ranker": ("dense", "bm25", "hybrid"),
@@ -121,8 +119,7 @@ class _Asker:
         if way == "hybrid":
             return retriever.hybrid(question, budget)
         if way == "beam":
-            asked = IndexQuestion("", question, "", ())
-            nodes = index.retrieve(tree.index, f"beam:{self._recipe.tree}", asked, budget, within=False)
+            nodes = tree.index.beam(question, budget)
             text = "\n\n".join(node.text for node in nodes)
             return Retrieved(question, nodes, [], text, sum(node.tokens for node in nodes))
         layers = (tree.height,) if way == "root" else layers_of(options, tree.height)
@@ -150,7 +147,7 @@ def _variant(variant: str) -> Variant:
 def accepts(variant: str) -> bool:
     """Return whether a variant that is not listed can be constructed."""
     found = _variant(variant)
-    return found.head in index.TREES and _embed.is_embedder(found.options.get("embedder", "static"))
+    return found.head in TREES and _embed.is_embedder(found.options.get("embedder", "static"))
 
 
 NEEDS = f"raptor: {pip_install('raptor')}; {_embed.NEEDS}; summaries: a language model, as @llm=SPEC"

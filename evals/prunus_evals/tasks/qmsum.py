@@ -1,6 +1,7 @@
 """QMSum: questions about meetings.
 
 ``qmsum:specific`` asks about a part of a meeting, whose turns people marked; ``qmsum:general`` about all of it.
+``qmsum:all`` asks the questions of ``specific`` of all meetings at once.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ ABOUT = About(
     metrics=("gold_recall_4grams", "rouge_l", "bleu4", "meteor_exact_stem"),
     files=(f"{DATA}.jsonl.xz",),
     source="QMSum, MIT",
-    variants=("specific", "general"),
+    variants=("specific", "general", "all"),
 )
 METRICS = {"general": ("rouge_l", "bleu4", "meteor_exact_stem")}
 
@@ -51,19 +52,16 @@ def marked(row: Row, query: Row, starts: list[int]) -> list[tuple[int, int]]:
 
 def questions(use: Callable[[str], bool], variant: str = "specific") -> Iterator[Question]:
     """Yield the questions of the meetings for whose id ``use`` is true."""
-    for row in rows(DATA):
-        key = row.text("doc_id")
-        if not use(key):
-            continue
-        text, starts = meeting(row)
-        documents = (Document(key, text, "text/plain"),)
-        for number, query in enumerate(row.rows(variant)):
-            spans = marked(row, query, starts) if variant == "specific" else []
+    found = [(row.text("doc_id"), row, *meeting(row)) for row in rows(DATA)]
+    every = tuple(Document(key, text, "text/plain") for key, _, text, _ in found)
+    for (key, row, _, starts), own in zip(found, every, strict=True):
+        for number, query in enumerate(row.rows("general" if variant == "general" else "specific") if use(key) else ()):
+            spans = marked(row, query, starts) if variant != "general" else []
             yield Question(
                 id=f"{key}#{number}",
                 task=f"qmsum:{variant}",
                 page=key,
-                documents=documents,
+                documents=every if variant == "all" else (own,),
                 question=query.text("query"),
                 kind="long",
                 references=(query.text("answer"),),

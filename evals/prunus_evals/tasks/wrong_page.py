@@ -1,7 +1,6 @@
 """Questions of another task, each asked of the next page of its half: the best answer is none.
 
-The next page is that in the order of the keys' digests, after the last the first, as in ``prunus eval quotes``. It may
-hold the answer by chance.
+The next page is that in the order of the keys' digests, after the last the first. It may hold the answer by chance.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ from prunus_evals import tasks
 from prunus_evals.records import About, Question
 
 ABOUT = About(
-    title="questions of nq, table_qa or websrc, asked of a wrong page",
+    title="questions of another task, asked of a wrong page",
     metrics=("turned_away",),
-    files=("page_qa/nq.jsonl.xz|table_qa/pages.jsonl.xz|page_qa/websrc.jsonl.xz",),
+    files=("page_qa/nq.jsonl.xz|table_qa/pages.jsonl.xz|page_qa/websrc.jsonl.xz|multilingual/xquad_de.jsonl.xz",),
     source="that of the other task",
-    variants=("nq", "table_qa", "websrc"),
+    variants=("nq", "table_qa", "websrc", "xquad:de", "xquad:zh"),
 )
 
 

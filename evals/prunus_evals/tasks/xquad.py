@@ -1,12 +1,13 @@
 """XQuAD: questions about articles of several paragraphs, in German, Chinese and Arabic.
 
+``xquad:de_all`` asks the questions of all German articles at once, as plain text; so do ``zh_all`` and ``ar_all``.
 The questions of an article are in the order of their ids' digests, so that the first ones are a fair sample.
 """
 
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from prunus_evals.data import Row, rows
 from prunus_evals.records import About, Document, Question, Span
@@ -18,7 +19,7 @@ ABOUT = About(
     metrics=("answer", "gold_recall_4grams", "exact_match", "token_f1"),
     files=("|".join(f"multilingual/xquad_{language}.jsonl.xz" for language in LANGUAGES),),
     source="XQuAD, CC BY-SA 4.0",
-    variants=LANGUAGES,
+    variants=(*LANGUAGES, *(f"{language}_all" for language in LANGUAGES)),
 )
 
 
@@ -50,11 +51,30 @@ def span(item: Row, context: str) -> tuple[int, int]:
 
 def questions(use: Callable[[str], bool], variant: str = "de") -> Iterator[Question]:
     """Yield the questions of the articles for whose title ``use`` is true; the article is a page of HTML."""
-    for article in articles(variant):
+    language, _, everywhere = variant.partition("_")
+    found = list(articles(language))
+    every = [Document(one.text("title"), text(one)[0], "text/plain") for one in found] if everywhere else []
+    for article in found:
         title = article.text("title")
         if use(title):
-            found = list(_questions(article, title, variant))
-            yield from sorted(found, key=lambda question: digest(question.id))
+            asked = list(_asked_of_all(article, title, every) if everywhere else _questions(article, title, variant))
+            yield from sorted(asked, key=lambda question: digest(question.id))
+
+
+def _asked_of_all(article: Row, title: str, every: Sequence[Document]) -> Iterator[Question]:
+    _, starts = text(article)
+    for start, paragraph in zip(starts, article.rows("paragraphs"), strict=True):
+        for item in paragraph.rows("qas"):
+            first, last = span(item, paragraph.text("context"))
+            yield Question(
+                id=item.text("id"),
+                task="xquad",
+                page=title,
+                documents=tuple(every),
+                question=item.text("question"),
+                answers=(item.text("answer"),),
+                gold=(Span(title, start + first, start + last),),
+            )
 
 
 def _questions(article: Row, title: str, variant: str) -> Iterator[Question]:

@@ -1,6 +1,6 @@
 """Questions with the segments of their pages, to train the extractor ``sentences``.
 
-They are of the dev halves of the tasks of ``prunus eval quotes``, and of parts of training sets: ``text/NAME`` (a
+They are of the dev halves of evaluation tasks, and of parts of training sets: ``text/NAME`` (a
 document as a list of units, some of them gold) and ``table_qa`` (whole pages with tables, as in the evaluation data).
 Nothing is random but which questions of a document are asked; the seed is the name of the set.
 """
@@ -27,10 +27,14 @@ from prunus.engines import assemble
 from prunus.evidence.documents import Documents
 from prunus.evidence.prune import prune
 from prunus.evidence.segments import segments
-from prunus_evals import quotes
+from prunus_evals import tasks
 from prunus_evals.data import rows
 from prunus_evals.metrics import matching
 from prunus_train.data.sets import check_files, letters, page_of, table_pages
+
+TASKS: Final = ("table_qa", "nq", "websrc", "xquad:de", "xquad:zh")
+_FEW: Final = 4
+"""Questions of each XQuAD article, the first by their digests, as in the quality gate."""
 
 _BUDGET: Final = 4096
 """Tokens of evidence for an answer without a model, as by default in ``prunus.ask``."""
@@ -90,7 +94,7 @@ def load(sets: Path, report: Callable[[str], None]) -> list[QuoteExample]:
     """
     check_files(sets, list(_TEXTS))
     cutter, found = PageCutter(), list[QuoteExample]()
-    sources = [(name, from_task(name, cutter)) for name in quotes.TASKS]
+    sources = [(name, from_task(name, cutter)) for name in TASKS]
     sources.append(("tables", from_tables(sets, cutter)))
     sources += [(name, from_texts(name, sets, cutter)) for name in _TEXTS]
     for name, examples in sources:
@@ -102,7 +106,7 @@ def load(sets: Path, report: Callable[[str], None]) -> list[QuoteExample]:
 
 def from_task(name: str, cutter: PageCutter) -> Iterator[QuoteExample]:
     """Yield the questions of the dev half of an evaluation task; the wrong page is the next one, as there."""
-    pages = quotes.load(name, "dev")
+    pages = [page[:_FEW] if name.startswith("xquad") else page for page in tasks.load(name, "dev")]
     following = prunus.read(pages[0][0].html)
     for page in reversed(pages):
         own = prunus.read(page[0].html)

@@ -53,12 +53,12 @@ def _measured(model: Any, tokenizer: Any, sample: ChatSample) -> dict[str, float
 
 
 def _ranked(model: Any, tokenizer: Any, sample: ChatSample) -> dict[str, float]:
-    from prunus_evals.pruner import measured
+    from prunus_evals.metrics.ranked import of_scores
 
     engine = Engine.of(Loaded(model, tokenizer, forged_marks(tokenizer), "the model in training"), {"mode": "tree"})
     tree, leaves = grow(engine.encode(sample.paths), engine.stop)
     scores = sum_along_paths(tree, log_probabilities(tree, engine.branches(sample.messages, tree)))[leaves]
-    found = measured(scores, sample.gold)
+    found = of_scores(scores.tolist(), sample.gold)
     return {name: found[name] for name in ("hit@1", "mrr")}
 
 

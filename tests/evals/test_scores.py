@@ -1,4 +1,4 @@
-"""Task ``survival``: runner, report and gate use the same scorer, and report every number."""
+"""Harness, report and gate use the same scorer, and report every number."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from prunus_evals import gate, report, survival, systems, tasks
+from prunus_evals import gate, harness, report, systems, tasks
 from prunus_evals.cli import main
 from prunus_evals.errors import BudgetBroken, DataMissing, EvalError, UnknownName
 from prunus_evals.records import Asker, Document, Outcome, Question, Reply, one_page
@@ -44,11 +44,18 @@ def question(page: str, answer: str = "Ann") -> Question:
     )
 
 
+def run(
+    pages: Sequence[Sequence[Question]], chosen: Sequence[Fixed], budgets: Sequence[int], counter: TokenizerCounter
+) -> list[Outcome]:
+    engines = harness.Engines(counter, [*chosen])
+    return [outcome for page in pages for outcome in harness.run_page(page, engines, budgets)]
+
+
 @pytest.fixture
 def outcomes(counter: TokenizerCounter) -> list[Outcome]:
     pages = [[question("a")], [question("b"), question("b", "Bob")]]
     chosen = [Fixed(systems.DEFAULT, "Ann 12 Bob", 0.5), Fixed("other", "Ann, 12")]
-    return survival.run(pages, chosen, (8, 16), counter)
+    return run(pages, chosen, (8, 16), counter)
 
 
 def test_scores(outcomes: list[Outcome]) -> None:
@@ -62,13 +69,13 @@ def test_scores(outcomes: list[Outcome]) -> None:
 
 def test_a_broken_budget_is_an_error(counter: TokenizerCounter) -> None:
     with pytest.raises(BudgetBroken, match="4 tokens for a budget of 3"):
-        survival.run([[question("a")]], [Fixed("x", "Ann 12 Bob")], (3,), counter)
+        run([[question("a")]], [Fixed("x", "Ann 12 Bob")], (3,), counter)
 
 
 def test_element_survival(counter: TokenizerCounter) -> None:
     html = "<table><tr><td>Price<td tid=4>12 EUR</table>"
     asked = replace(question("a", "12"), documents=one_page(html), gold_table=None, element_id="4")
-    kept = survival.run([[asked]], [Fixed("x", "12 EUR"), Fixed("y", "12")], (9,), counter)
+    kept = run([[asked]], [Fixed("x", "12 EUR"), Fixed("y", "12")], (9,), counter)
     assert [o.scores["gold_whole"] for o in kept] == [True, False]
     assert [o.scores["answer"] for o in kept] == [True, True]
 
@@ -150,14 +157,14 @@ def test_missing_data_is_one_clear_line(monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setenv("PRUNUS_DATA", str(tmp_path))
     with pytest.raises(DataMissing, match="missing"):
         tasks.load("nq", "dev")
-    result = CliRunner().invoke(main, ["survival", "--task", "nq", "--systems", "text_cut"])
+    result = CliRunner().invoke(main, ["run", "--task", "nq", "--systems", "text_cut"])
     assert result.exit_code == 2
     assert "is missing" in result.output
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [["survival", "--systems", "nobody"], ["survival", "--budgets", "x"], ["survival", "--half"]],
+    [["run", "--task", "nq", "--systems", "nobody"], ["run", "--task", "nq", "--budgets", "x"], ["run", "--half"]],
 )
 def test_bad_usage(arguments: list[str]) -> None:
     result = CliRunner().invoke(main, arguments)
