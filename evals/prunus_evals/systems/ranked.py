@@ -43,7 +43,8 @@ class Ranked:
         order = [*texts]
         if self.by != "given":
             pages = [self._candidate(one, texts[one.id]) for one in self.documents]
-            order = [page.hit.url for page in rank([question], pages, self.scores, top=len(pages))]
+            best = [page.hit.url for page in rank([question], pages, self.scores, top=len(pages))]
+            order = list(dict.fromkeys([*best, *order]))  # a document without the ranked text comes last
         text = "\n".join(texts[name] for name in order)
         return Reply(self.counter.head(text, budget), "text", ranking=tuple(order))
 
