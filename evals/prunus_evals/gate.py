@@ -191,8 +191,8 @@ def measure(counter: Counter, progress: Callable[[str], None] = lambda text: Non
     for task in QUOTES:
         progress(f"quotes, {task}")
         few = 4 if task.startswith("xquad") else None
-        for name in (task, f"wrong_page:{task}"):
-            plan = Plan((name,), ("prunus:ask",), "report", budgets=(4096,), questions=few)
+        for name, wanted in ((task, ("quote_first", "quote_any")), (f"wrong_page:{task}", ("turned_away",))):
+            plan = Plan((name,), ("prunus:ask",), "report", budgets=(4096,), metrics=wanted, questions=few)
             found |= quote_numbers(task, _run(plan, counter))
     for part, (chosen, measures) in PARTS.items():
         progress(part)
