@@ -1,4 +1,4 @@
-"""The contract of every store: the same tests for the file store, for LanceDB and for PostgreSQL."""
+"""The contract of every store: the same tests for the file store, for Lance and for PostgreSQL."""
 
 from __future__ import annotations
 
@@ -262,11 +262,11 @@ class BesideFile:
 
 @pytest.mark.full
 class TestLance(StoreContract, BesideFile):
-    """LanceDB in a folder."""
+    """Lance in a folder."""
 
     @pytest.fixture
     def opened(self, tmp_path: Path) -> Opened:
-        need("lancedb")
+        need("lance")
         from prunus.index.store.lance import engine as lance
 
         return lambda *about, **others: lance.Engine(tmp_path / "index", *about, **others)

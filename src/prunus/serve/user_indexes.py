@@ -137,7 +137,7 @@ def index_home(settings: Settings, given: str = "") -> str:
         )
     elif home and settings.store.startswith("lance"):
         raise BadInput(
-            "index_home is a folder, but the setting store keeps indexes in LanceDB; set index_home to "
+            "index_home is a folder, but the setting store keeps indexes in Lance; set index_home to "
             "postgres:ADDRESS, or store to file",
             subject="index_home",
         )

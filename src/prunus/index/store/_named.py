@@ -64,7 +64,7 @@ def engine_of(index: str | Path, store: str) -> tuple[str, dict[str, Any]]:
 
 
 def _place(text: str) -> str:
-    """Return the place of LanceDB's tables: a folder, or an address of object storage, which a path had cut."""
+    """Return the place of Lance's table: a folder, or an address of object storage, which a path had cut."""
     text = text.strip()
     return _BUCKET.sub(r"\1://", text, count=1) if _BUCKET.match(text) else text
 

@@ -1,1 +1,1 @@
-"""An index in tables of LanceDB, in a folder or on object storage."""
+"""An index in tables of Lance, in a folder or on object storage."""

@@ -1,227 +1,204 @@
-"""Search in a large index without reading all nodes: Lance finds the nearest vectors, postings the words.
+"""Search of a large index by Lance's own means: words by its inverted index, vectors by its index of vectors.
 
-The nearest vectors come from Lance's index of short codes (RaBitQ, four bits a number), all of which are compared, or
-from a scan of the column where there is none. BM25 scores are exact. The scores of the nodes that are found are exact;
-mean and deviation of all cosines are estimated from a sample.
+Both give candidates; their cosines and BM25 scores are then computed from the full vectors and the counted words. What
+is approximate: which nodes are among the best, how many nodes hold a frequent term, and the means and deviations of all
+scores, which are estimated by a sample.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....core.errors import BadInput
-from ....core.ports import Ints, Vectors
-from ...nodes import Candidates, ScoreMoments, Search
-from ...seals import Damaged
-from .._best import around, largest, moments_of, scores_of
-from .._words import clean, terms_of
-from . import rows as _rows
-from .postings import Posted, matched, posted
-from .tables import Change, Snapshot, rows_among
+from ....core.ports import Ints
+from ...nodes import RUN, Candidates, ScoreMoments, Search
+from .._words import K1, B, terms_of
+from .rows import LEAF, WORDS, document_key, ints, matrix
+from .table import Table, listed
 
-_SAMPLE: Final = 2000
-"""Vectors from which mean and deviation of all cosines are estimated."""
-_CELL: Final = 25_000
-"""Vectors of a cell, about. Every question reads all cells: short questions lie far from the texts that answer them, so
-the cells nearest to a question lack many of the nearest texts."""
-_BITS: Final = 4
-"""Bits of a number in a code."""
-
-
-@dataclass(frozen=True, slots=True)
-class Runs:
-    """The documents in the order of their leaves. The numbers of the leaves of a document follow one another.
-
-    :param first: number of the first leaf of each.
-    :param size: number of its leaves.
-    :param offset: of the first leaf's row in the table; None where the rows are not in the order of the numbers.
-    """
-
-    document: Ints
-    first: Ints
-    size: Ints
-    offset: Ints | None
-
-    def offsets(self, ids: Ints) -> Ints | None:
-        """Return the places of the rows of those nodes that are leaves; None where they are unknown."""
-        if self.offset is None or not len(self.first):
-            return None
-        run = np.searchsorted(self.first, ids, side="right") - 1
-        step = ids - self.first[run]
-        inside = (run >= 0) & (step < self.size[run])
-        return np.asarray(self.offset[run[inside]] + step[inside], np.int64)
+_SAMPLE: Final = 2_000
+"""Nodes from which means, deviations and the number of nodes that hold a frequent term are estimated."""
+_COUNTED: Final = 1_000
+"""Nodes that hold a term and are counted; more are estimated."""
+_RAREST: Final = 1e-6
+"""Weight of a term that more than half of the nodes hold, as in SQLite."""
+_DESCRIBED: Final = ["id", "layer", "document", "place", "tokens", "own", *WORDS]
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Numbers of all texts of one kind in one state.
+    """What a search needs of all leaves, or of all summaries.
 
-    :param average: mean number of words.
-    :param tokens: mean number of tokens.
-    :param languages: of the documents; [''] for summaries.
-    :param runs: of leaves.
-    :param posted: their postings, where there are some.
-    :param sample: some of their vectors.
+    :param where: the condition of the kind.
+    :param words, tokens: means of a node.
+    :param languages: of the documents, for the stemmer.
+    :param sample: vectors and words of some nodes, as an Arrow table.
+    :param holding: how many nodes hold a term, by term; filled by searches.
     """
 
+    where: str
     count: int
-    average: float
+    words: float
     tokens: float
     languages: Sequence[str]
-    runs: Runs
-    posted: Posted | None
-    sample: Vectors | None = None
+    sample: Any
+    holding: dict[str, int] = field(default_factory=dict)
 
 
-def statistics(snapshot: Snapshot, name: str) -> Statistics:
-    """Return the statistics of a table, without a sample.
-
-    :raises Damaged: leaves are missing, or postings.
-    """
-    leaves = name == "leaves"
-    more = ["id", "document"] if leaves else []
-    table = snapshot.read(name, ["words", "tokens", *more], "" if leaves else "text <> ''")
-    words, tokens = (table.column(column).to_numpy() for column in ("words", "tokens"))
-    languages = snapshot.read("documents", ["language"]).column("language").to_pylist() if leaves else []
-    none = np.zeros(0, np.int64)
-    means = [float(values.mean()) if len(values) else 0.0 for values in (words, tokens)]
-    runs = _runs(*(table.column(column).to_numpy() for column in more)) if leaves else _runs(none, none)
-    return Statistics(len(words), means[0], means[1], sorted({*languages}) or [""], runs, posted(snapshot, name))
+def statistics(table: Table, version: Any, where: str, languages: Sequence[str]) -> Statistics:
+    """Count the nodes of a kind."""
+    light = table.read(version, ["id", "tokens", "words"], where)
+    ids, count = np.sort(ints(light, "id")), light.num_rows
+    drawn = ids[np.linspace(0, max(0, count - 1), min(count, _SAMPLE)).astype(np.int64)] if count else ids
+    sample = table.among(version, ["own", *WORDS], "id", drawn.tolist(), where)
+    words, tokens = (float(ints(light, name).mean()) if count else 1.0 for name in ("words", "tokens"))
+    return Statistics(where, count, words, tokens, languages, sample)
 
 
-def _runs(ids: Ints, document: Ints) -> Runs:
-    """Return the documents by the numbers of all leaves and of their documents."""
-    ordered = bool((np.diff(ids) > 0).all())
-    if not ordered:
-        order = np.argsort(ids)
-        ids, document = ids[order], document[order]
-    start = np.flatnonzero(np.diff(document, prepend=-1))
-    size = np.diff(start, append=len(ids))
-    found = Runs(document[start], ids[start], size, start if ordered else None)
-    if len(start) and ((ids[start + size - 1] - ids[start] != size - 1).any() or (np.diff(found.document) <= 0).any()):
-        raise Damaged("rows of the table leaves are missing")
-    return found
+def matches(table: Table, version: Any, where: str, terms: Sequence[str]) -> dict[int, float]:
+    """Return the BM25 score of every node that holds a term; all nodes are read."""
+    rows = table.read(version, ["id", *WORDS], where)
+    frequencies, words, ids = _frequencies(table, rows, terms), ints(rows, "words"), ints(rows, "id")
+    holding = [int((frequency > 0).sum()) for frequency in frequencies]
+    scores = _bm25(frequencies, words, _weights(holding, len(ids)), float(words.mean()) if len(words) else 1.0)
+    matched = np.flatnonzero(sum(frequencies, np.zeros(len(ids))))
+    return dict(zip(ids[matched].tolist(), scores[matched].tolist(), strict=True))
 
 
-def sampled(snapshot: Snapshot, name: str) -> Vectors:
-    """Return the vectors of some rows at equal distances, float32 [n, dimension]."""
-    table = snapshot.tables.at(name, snapshot.record.versions[name])
-    count = snapshot.record.counts[name]
-    offsets = np.linspace(0, count - 1, min(count, _SAMPLE)).astype(np.int64).tolist() if count else []
-    if not offsets:
-        return np.zeros((0, snapshot.record.dimension), np.float32)
-    with snapshot.tables.told(name):
-        found = table.take_offsets(offsets).select(["own"]).to_arrow()
-    return _rows.matrix_of(found.column("own"), snapshot.record.dimension)[0]
+def candidates(
+    table: Table, version: Any, search: Search, kinds: Mapping[bool, Statistics], place: str
+) -> Candidates:  # fmt: skip
+    """Return the best nodes by cosine and by BM25 with the leaves around them.
 
-
-def candidates(snapshot: Snapshot, search: Search, known: Sequence[Statistics], place: str) -> Candidates:
-    """Return the nodes that may be the best for a question.
-
-    :param known: the statistics of the leaves, and of the summaries, with samples.
-    :param place: names the index in messages.
+    :param kinds: of the leaves (True), and of the summaries (False) where they are wanted.
     :raises BadInput: a document is not in the index.
-    :raises Damaged: a row that is needed does not match its checksum.
     """
-    vector = np.asarray(search.vector, np.float32)
-    numbers = _numbers(snapshot, search.documents, place)
-    reach = search.reach_of(known[0].tokens)
-    parts = [_leaves(snapshot, search, vector, known[0], (numbers, reach))]
-    if search.summaries:
-        parts.append(_summaries(snapshot, search, vector, known[1], numbers))
-    columns = [np.concatenate(pair) for pair in zip(*(part for part, _ in parts), strict=True)]
-    spreads = [spread for _, spread in parts]
+    inside = ""
+    if search.documents:
+        keys = {document_key(id): id for id in search.documents}
+        rows = table.among(version, ["key", "id"], "key", keys, "kind = 'document'").to_pylist()
+        for key in keys.keys() - {row["key"] for row in rows}:
+            raise BadInput(f"{place}: there is no document {keys[key]!r}", subject=keys[key])
+        inside = f" AND document IN ({listed([row['id'] for row in rows])})"
+    reach = search.reach_of(kinds[True].tokens)
+    parts: list[list[NDArray[Any]]] = []
+    spreads: list[ScoreMoments] = []
+    for leaves, known in kinds.items():
+        terms = terms_of(search.query, known.languages)
+        holding = [_holding(table, version, known, term) for term in terms]
+        weights = _weights(holding, known.count)
+        where = known.where + inside
+        best = {*_nearest(table, version, search, where), *_matching(table, version, terms, where, search.count)}
+        rows = table.among(version, _DESCRIBED, "id", sorted(best), known.where)
+        siblings = np.zeros(rows.num_rows, np.int64)
+        if leaves:
+            rows, siblings = _with_neighbours(table, version, rows, reach)
+        vectors, with_own = matrix(rows.column("own"), len(search.vector))
+        cosine = np.full(rows.num_rows, -2.0)
+        cosine[with_own] = vectors @ np.asarray(search.vector, np.float32)
+        bm25 = _bm25(_frequencies(table, rows, terms), ints(rows, "words"), weights, known.words)
+        columns = [ints(rows, name) for name in ("id", "layer", "document", "place", "tokens")]
+        order = np.lexsort((columns[3], columns[2])) if leaves else np.argsort(columns[0])
+        parts.append([column[order] for column in (*columns, cosine, bm25, siblings)])
+        sampled, _ = matrix(known.sample.column("own"), len(search.vector))
+        cosines: Any = sampled @ np.asarray(search.vector, np.float32) if len(sampled) else np.zeros(1)
+        spreads.append(
+            ScoreMoments((float(cosines.mean()), float(cosines.std())), moments_of(holding, weights, known.count))
+        )
+    spreads.append(ScoreMoments((0.0, 0.0), (0.0, 0.0)))  # where no summaries are asked
     make: Any = Candidates  # the columns are in the order of its fields
-    result: Candidates = make(*columns, reach, spreads[0], spreads[-1])
+    result: Candidates = make(*map(np.concatenate, zip(*parts, strict=True)), reach, *spreads[:2])
     return result
 
 
-def _numbers(snapshot: Snapshot, documents: Sequence[str], place: str) -> list[int]:
-    found = rows_among(snapshot, "documents", ["id", "number"], "id", [clean(id) for id in documents])
-    numbers = {row["id"]: row["number"] for row in found}
-    for id in documents:
-        if clean(id) not in numbers:
-            raise BadInput(f"{place}: there is no document {id!r}", subject=id)
-    return sorted(numbers.values())
+def _nearest(table: Table, version: Any, search: Search, where: str) -> list[int]:
+    """Return the nodes whose embeddings are nearest to the question's."""
+    nearest = {"column": "own", "q": np.asarray(search.vector, np.float32), "k": search.count, "metric": "dot",
+               "nprobes": 24, "refine_factor": 2}  # fmt: skip
+    with table.errors():
+        found = version.to_table(columns=["id", "_distance"], nearest=nearest, filter=where, prefilter=True)
+    return [int(id) for id in ints(found, "id")]
 
 
-Part = tuple[list[NDArray[Any]], ScoreMoments]
+def _matching(table: Table, version: Any, terms: Sequence[str], where: str, count: int) -> list[int]:
+    """Return the nodes that Lance ranks best for the terms."""
+    if not terms:
+        return []
+    from lance.query import MultiMatchQuery
+
+    with table.errors():
+        query = MultiMatchQuery(" ".join(terms), list(WORDS[1:]), boosts=[1.0, 0.5])
+        found = version.to_table(
+            columns=["id", "_score"], full_text_query=query, filter=where, prefilter=True, limit=count
+        )
+    return [int(id) for id in ints(found, "id")]
 
 
-def _leaves(
-    snapshot: Snapshot, search: Search, vector: Vectors, known: Statistics, scope: tuple[list[int], int]
-) -> Part:
-    """Return the columns of the leaves that were found, with the leaves around them, and the spread of the scores."""
-    numbers, reach = scope
-    terms, runs = terms_of(search.query, known.languages), known.runs
-    matches, scores = matched(snapshot, "leaves", known.posted, terms, known.count, known.average)
-    best = np.zeros(0, np.int64)
-    if search.documents:
-        picked = np.flatnonzero(np.isin(runs.document, numbers))
-    else:
-        best = np.union1d(_nearest(snapshot, "leaves", vector, search.count), largest(matches, scores, search.count))
-        picked = np.unique(np.searchsorted(runs.first, best, side="right") - 1)
-    sizes = runs.size[picked]
-    ids = np.repeat(runs.first[picked] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
-    document, siblings = np.repeat(runs.document[picked], sizes), np.repeat(sizes, sizes)
-    chosen = np.arange(len(ids))
-    if not search.documents:
-        places = np.flatnonzero(np.isin(ids, best))
-        chosen = around(places, siblings[places], document, reach)
-    found = _rows.checked_leaves(snapshot, ids[chosen], runs.offsets(ids[chosen]))
-    if not np.array_equal(found.document, document[chosen]):
-        raise Damaged("rows of the table leaves are missing")
-    cosine = found.matrix @ vector
-    columns = [ids[chosen], np.zeros(len(chosen), np.int64), document[chosen], found.place, found.tokens,
-               cosine.astype(np.float64), scores_of(ids[chosen], matches, scores), siblings[chosen]]  # fmt: skip
-    return columns, _spread(known, vector, scores)
+def _holding(table: Table, version: Any, known: Statistics, term: str) -> int:
+    """Return how many nodes hold a term: counted where they are few, else estimated by the sample."""
+    if term not in known.holding:
+        count = len(_matching(table, version, [term], known.where, _COUNTED))
+        if count >= _COUNTED:
+            (frequency,) = _frequencies(table, known.sample, [term])
+            share = float((frequency > 0).mean()) if len(frequency) else 0.0
+            count = max(count, round(share * known.count))
+        known.holding[term] = count
+    return known.holding[term]
 
 
-def _summaries(snapshot: Snapshot, search: Search, vector: Vectors, known: Statistics, numbers: list[int]) -> Part:
-    terms = terms_of(search.query, [""])
-    matches, scores = matched(snapshot, "parents", known.posted, terms, known.count, known.average)
-    if numbers:
-        ids = np.sort([row["id"] for row in rows_among(snapshot, "parents", ["id"], "document", numbers)])
-    else:
-        ids = np.union1d(_nearest(snapshot, "parents", vector, search.count), largest(matches, scores, search.count))
-    found = _rows.checked_summaries(snapshot, ids.astype(np.int64).tolist())
-    columns = [found.ids, found.layer, found.document, np.full(len(found.ids), -1), found.tokens,
-               (found.matrix @ vector).astype(np.float64), scores_of(found.ids, matches, scores),
-               np.zeros(len(found.ids), np.int64)]  # fmt: skip
-    return columns, _spread(known, vector, scores)
+def _with_neighbours(table: Table, version: Any, best: Any, reach: int) -> tuple[Any, Ints]:
+    """Return some leaves and those around them whose scores count, and the number of leaves of each one's document."""
+    numbers = sorted({*ints(best, "document").tolist()})
+    records = table.among(version, ["id", "tokens"], "id", numbers, "kind = 'document'")
+    sizes = dict(zip(ints(records, "id").tolist(), ints(records, "tokens").tolist(), strict=True))
+    wanted: dict[int, set[int]] = {}
+    for document, place in zip(ints(best, "document").tolist(), ints(best, "place").tolist(), strict=True):
+        span = min(reach, max(1, sizes[document] // RUN))
+        wanted.setdefault(document, set()).update(range(max(0, place - span), min(sizes[document], place + span + 1)))
+    spots = [document << 32 | place for document, places in wanted.items() for place in places]
+    rows = table.among(version, _DESCRIBED, "spot", sorted(spots), LEAF)
+    return rows, np.asarray([sizes[number] for number in ints(rows, "document").tolist()], np.int64)
 
 
-def _nearest(snapshot: Snapshot, name: str, vector: Vectors, count: int) -> Ints:
-    """Return the numbers of the nodes with about the greatest cosines."""
-    table = snapshot.tables.at(name, snapshot.record.versions[name])
-    cells = snapshot.record.cells.get(name, 0)
-    with snapshot.tables.told(name):
-        query = table.search(vector, vector_column_name="own").distance_type("dot").select(["id", "_distance"])
-        if cells:
-            query = query.nprobes(cells)
-        found = query.limit(count).to_arrow()
-    return np.asarray(found.column("id").to_numpy(), np.int64)
+# --- BM25 ------------------------------------------------------------------------------------------
 
 
-def _spread(known: Statistics, vector: Vectors, scores: NDArray[np.float64]) -> ScoreMoments:
-    """Return mean and deviation: exact for BM25, estimated from the sample for cosines."""
-    moments = moments_of(float(scores.sum()), float(scores @ scores), known.count)
-    cosines = known.sample @ vector if known.sample is not None and len(known.sample) else np.zeros(1, np.float32)
-    return ScoreMoments((float(cosines.mean()), float(cosines.std())), moments)
+def _frequencies(table: Table, rows: Any, terms: Sequence[str]) -> list[NDArray[np.float64]]:
+    """Return the weighted frequency of each term in each row; words of headings count half."""
+    count: Any = table.arrow.compute.count_substring
+    own, above = (rows.column(name) for name in WORDS[1:])
+    return [
+        np.asarray(count(own, f" {term} ").to_numpy() + 0.5 * count(above, f" {term} ").to_numpy(), np.float64)
+        for term in terms
+    ]
 
 
-def index(change: Change, name: str) -> int:
-    """Make the indexes of a large table anew; return the number of cells of the index of vectors."""
-    from lancedb.index import BTree, IvfRq, IvfSq
+def _weights(holding: Sequence[int], count: int) -> list[float]:
+    """Return the inverse document frequency of each term, by the formula of SQLite's full text."""
+    return [max(_RAREST, float(np.log((count - each + 0.5) / (each + 0.5)))) if each else 0.0 for each in holding]
 
-    cells = max(1, change.counts[name] // _CELL)
-    codes: Any = IvfRq(distance_type="dot", num_partitions=cells, num_bits=_BITS)
-    if change.record.dimension % 8:  # RaBitQ takes no other dimensions
-        codes = IvfSq(distance_type="dot", num_partitions=cells)
-    change.index(name, {"own": codes, "id": BTree(), "document": BTree()})
-    return cells
+
+def _bm25(
+    frequencies: Sequence[NDArray[np.float64]], words: Ints, weights: Sequence[float], average: float
+) -> NDArray[np.float64]:
+    """Return the BM25 score of each row."""
+    length = K1 * (1 - B + B * words / (average or 1.0))
+    scores = np.zeros(len(words))
+    for frequency, weight in zip(frequencies, weights, strict=True):
+        scores += weight * frequency * (K1 + 1) / (frequency + length)
+    return scores
+
+
+def moments_of(holding: Sequence[int], weights: Sequence[float], count: int) -> tuple[float, float]:
+    """Estimate mean and deviation of the BM25 scores of all nodes by how many hold each term.
+
+    A term counts its weight in a node that holds it, as one of mean length does that holds it once; terms are taken as
+    independent.
+    """
+    shares, each = np.asarray(holding, np.float64) / max(1, count), np.asarray(weights, np.float64)
+    return float((shares * each).sum()), float(np.sqrt((shares * (1 - shares) * each**2).sum()))
