@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 from benchmarks.protocol import Clock, serve
 from benchmarks.report import finish, json_line, parser, say, table
 from benchmarks.workers import BenchError, Worker
+from prunus.core.executor import ProcessExecutor, in_process
 from prunus.core.registry import make_engine
 from prunus.index.build import Builder, BuildSettings
 from prunus.index.nodes import View
-from prunus.index.spread import Processes, here
 
 DIMENSION = 256
 SIZES = (100_000, 1_000_000)
@@ -78,7 +78,7 @@ class Leaves:
 
 def _built(store: Leaves, settings: BuildSettings, workers: int = 1, **ward: int) -> dict[str, Any]:
     builder = Builder(store, NOTHING, NOTHING, make_engine("clusterer", "ward", **ward), NOTHING, settings)  # type: ignore[arg-type]
-    builder.spread = Processes(workers) if workers > 1 else here
+    builder.executor = ProcessExecutor(workers) if workers > 1 else in_process
     own, others = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     started = time.perf_counter()
     asyncio.run(builder.build(summaries=False))

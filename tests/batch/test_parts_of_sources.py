@@ -15,7 +15,7 @@ from tests.extras import need
 from tests.web.archives import packed, page, record, write_archive, write_wacz
 
 from prunus.batch.read import Partitioner, Reader, row_of
-from prunus.batch.rows import START, Part, Row, Source
+from prunus.batch.rows import START, BatchSource, Part, Row
 from prunus.batch.sources import sources_of, stamp_of
 from prunus.core.errors import BadPage, Failures
 from prunus.core.settings import Settings
@@ -34,14 +34,14 @@ def parquet(path: Path, columns: dict[str, Any], group: int = 7) -> Path:
     return path
 
 
-def source_of(path: Path) -> Source:
+def source_of(path: Path) -> BatchSource:
     failures = Failures()
     [source] = sources_of([str(path)], failures)
     assert not failures
     return source
 
 
-def made(folder: Path, kind: str) -> Source:
+def made(folder: Path, kind: str) -> BatchSource:
     """Make a source of 23 pages."""
     rows = [
         {"id": number, "html": page(number).decode(), "url": f"https://example.org/{number}"} for number in range(23)

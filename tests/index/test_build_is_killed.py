@@ -27,11 +27,11 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from prunus import Index
-from prunus.index.spread import Processes
+from prunus.core.executor import ProcessExecutor
 
 if __name__ == "__main__":
     index = Index.open(sys.argv[1])
-    index.spread = Processes(2)
+    index.executor = ProcessExecutor(2)
     index.builder.settings = replace(index.builder.settings, shard_nodes=100)
     index.add(Path("site"), done=lambda id, fate: print(fate, id, flush=True))
 """

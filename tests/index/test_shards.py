@@ -13,11 +13,11 @@ import pytest
 from tests.index.library import SUBJECTS, builder, built
 
 from prunus.core.errors import BadInput, OutsideFailed
+from prunus.core.executor import ProcessExecutor, in_process
 from prunus.index.bill import bill_of
 from prunus.index.build import Builder, BuildSettings, DocumentSource
 from prunus.index.cluster import contiguous
 from prunus.index.cluster._shards import Rows, shards
-from prunus.index.spread import Processes, here
 
 LIBRARY = 120
 """Documents of the library of these tests; some 1,500 leaves, so that 100 nodes a shard make shards of two layers."""
@@ -38,7 +38,7 @@ def many(count: int = LIBRARY) -> list[DocumentSource]:
 def library(folder: Path, workers: int = 1, shard: int = 100) -> Builder:
     made = builder(folder, BuildSettings(chunk_tokens=40, summary_tokens=60, shard_nodes=shard))
     made.add(many())
-    made.spread = Processes(workers)
+    made.executor = ProcessExecutor(workers)
     asyncio.run(made.build(summaries=False))
     return made
 
@@ -176,10 +176,10 @@ def dying() -> Callable[[int], int]:
     return die
 
 
-@pytest.mark.parametrize("spread", [here, Processes(1), Processes(3)])
-def test_results_come_in_the_order_of_the_tasks(spread: Processes) -> None:
-    assert list(spread(slow, iter(range(12)))) == [number * number for number in range(12)]
-    assert list(spread(squares, iter(()))) == []
+@pytest.mark.parametrize("executor", [in_process, ProcessExecutor(1), ProcessExecutor(3)])
+def test_results_come_in_the_order_of_the_tasks(executor: ProcessExecutor) -> None:
+    assert list(executor(slow, iter(range(12)))) == [number * number for number in range(12)]
+    assert list(executor(squares, iter(()))) == []
 
 
 def test_few_tasks_are_read_before_the_first_result_is_taken() -> None:
@@ -189,16 +189,16 @@ def test_few_tasks_are_read_before_the_first_result_is_taken() -> None:
         read.append(number)
         return number
 
-    results = Processes(2)(squares, (note(number) for number in range(100)))
+    results = ProcessExecutor(2)(squares, (note(number) for number in range(100)))
     assert next(iter(results)) == 0
     assert len(read) <= 2 * 2 + 2
 
 
 def test_what_a_task_raises_is_raised_here() -> None:
     with pytest.raises(BadInput, match="the third is wrong"):
-        list(Processes(2)(failing, range(9)))
+        list(ProcessExecutor(2)(failing, range(9)))
 
 
 def test_a_worker_that_dies_is_one_line() -> None:
     with pytest.raises(OutsideFailed, match=r"a worker process died \(exit code 7\)"):
-        list(Processes(2)(dying, range(9)))
+        list(ProcessExecutor(2)(dying, range(9)))

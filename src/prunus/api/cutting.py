@@ -24,8 +24,8 @@ from ..pages.sources import Source, is_address
 from .documents import each_document
 
 if TYPE_CHECKING:
+    from ..core.executor import Executor
     from ..index.leaves import BuildSettings, CutDocument, Cutter
-    from ..index.spread import Spread
 
 _PART: Final = 16
 """Documents that a worker gets at a time."""
@@ -68,14 +68,14 @@ class Cutting:
 
     def by(
         self,
-        spread: Spread,
+        executor: Executor,
         sources: Mapping[str, Source],
         known: Mapping[str, str],
         report: Report,
         done: Callable[[str, str], None],
     ) -> Iterator[list[CutDocument]]:
         """Yield the documents that are new or have changed, cut by workers, in order; see :func:`.each_document`."""
-        for documents, told in spread(partial(_Worker, self), _parts(sources, known)):
+        for documents, told in executor(partial(_Worker, self), _parts(sources, known)):
             report.unchanged += told.unchanged
             for id in told.unchanged:
                 done(id, "unchanged")

@@ -35,18 +35,19 @@ from .cutting import Cutting, build_settings, can_be_shared, identity_of, unpack
 from .documents import absolute, each_document, named
 
 if TYPE_CHECKING:
+    from ..core.executor import Executor
     from ..index.build import Builder
     from ..index.found import Pages
     from ..index.retrieve import Retrieved, Retriever
-    from ..index.spread import Spread
 
 
 class Index:
     """A tree of summaries over documents, in a folder or a database; see :meth:`open`.
 
-    ``spread`` does the work of :meth:`add`, :meth:`sync` and :meth:`update` that several processes can do: by default
-    in this process; ``Processes(4)`` of ``prunus.index.spread`` in four. Set it before the first of these calls. The
-    index is the same. A program that sets it runs under ``if __name__ == "__main__":``, as processes require.
+    ``executor`` does the work of :meth:`add`, :meth:`sync` and :meth:`update` that several processes can do: by
+    default in this process; ``ProcessExecutor(4)`` of ``prunus.core.executor`` in four. Set it before the first of
+    these calls. The index is the same. A program that sets it runs under ``if __name__ == "__main__":``, as processes
+    require.
     """
 
     def __init__(self, store: NodeStore, settings: Settings, options: Options) -> None:
@@ -59,7 +60,7 @@ class Index:
         if self._by_name:
             self.options = replace(options, embedder=self.built.named_embedder)
         self.settings = replace(settings, clusterer=self.built.clusterer)
-        self.spread: Spread | None = None
+        self.executor: Executor | None = None
 
     @classmethod
     def open(
@@ -179,8 +180,8 @@ class Index:
         make = self._maker.make
         embedder, tokenizer, clusterer = self._embedder, make("tokenizer"), make("clusterer")
         builder = Builder(self.store, embedder, tokenizer, clusterer, self._summarizer(), settings)
-        if self.spread is not None:
-            builder.spread = self.spread
+        if self.executor is not None:
+            builder.executor = self.executor
         return builder
 
     def _summarizer(self) -> Any:
@@ -302,10 +303,10 @@ class Index:
 
         known = self.known()
         builder = self.builder
-        if self.spread is None or not can_be_shared(named, self.options):
+        if self.executor is None or not can_be_shared(named, self.options):
             report.chunks = builder.add(each_document(named, known, self.settings, report, done), on_the_disk)
             return
-        for documents in self.cutting().by(self.spread, named, known, report, done):
+        for documents in self.cutting().by(self.executor, named, known, report, done):
             report.chunks += builder.put(documents, on_the_disk)
 
     # --- the tree ----------------------------------------------------------------------------

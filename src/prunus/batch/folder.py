@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from .ledger import lock
-from .places import Remote, is_remote
+from .remote import Remote, is_remote
 
 OWN: Final = "_batch"
 """The folder in it that holds the plan and the notes: readers of data sets skip names with ``_``."""

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl
 
 from ..core.errors import BadInput, MissingExtra, OutsideFailed, one_line
 from ..core.installation import pip_install
-from .places import Remote, is_remote
+from .remote import Remote, is_remote
 
 NAME: Final = "pages.lance"
 _STORES: Final = frozenset({"s3", "gs", "az", "abfss", "file"})

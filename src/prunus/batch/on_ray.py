@@ -18,11 +18,11 @@ import msgspec
 
 from ..core.errors import BadInput, Failures, MissingExtra, OutsideFailed, one_line
 from ..core.installation import pip_install
-from .crew import Alone
 from .output import Counts, Output, Writes
 from .read import parquet_packages
 from .rows import Mark, Part, Row
 from .run import Batch
+from .worker_pool import Alone
 
 _STORE: Final = 1 << 30
 """Bytes for parts on their way, where Ray is started here."""

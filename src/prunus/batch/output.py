@@ -17,8 +17,8 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 from ..core.errors import BadInput, Failures, OutsideFailed
 from .folder import OWN, Folder, folder_at
 from .jobs import as_bytes
-from .places import is_remote
-from .rows import Mark, Part, Source
+from .remote import is_remote
+from .rows import BatchSource, Mark, Part
 from .work import Task
 
 Form: TypeAlias = "Literal['jsonl', 'parquet', 'lance']"
@@ -109,7 +109,9 @@ class Output:
             self._place = folder_at(self.folder)
         return self._place
 
-    def open(self, identity: Mapping[str, Any], sources: Sequence[Source], failures: Failures) -> dict[int, Source]:
+    def open(
+        self, identity: Mapping[str, Any], sources: Sequence[BatchSource], failures: Failures
+    ) -> dict[int, BatchSource]:
         """Lock the folder, and return the sources to do by their numbers.
 
         :param identity: what the records depend on; another run with another identity is refused.
@@ -222,7 +224,9 @@ class Output:
 
         parquet_packages()[1].write_table(table_of(records, self.task, located=True), path, compression="zstd")
 
-    def _planned(self, identity: dict[str, Any], sources: Sequence[Source], failures: Failures) -> dict[int, Source]:
+    def _planned(
+        self, identity: dict[str, Any], sources: Sequence[BatchSource], failures: Failures
+    ) -> dict[int, BatchSource]:
         """Compare with the plan of earlier runs, add the new sources to it, and number all."""
         plan: dict[str, Any] = {"version": _VERSION, "identity": identity, "sources": []}
         identity = json.loads(json.dumps(identity))
@@ -238,7 +242,7 @@ class Output:
                 raise BadInput(f"{self.folder}: {_difference(earlier, identity)}; give another -o", subject="-o")
         else:
             known = {}
-        numbered: dict[int, Source] = {}
+        numbered: dict[int, BatchSource] = {}
         for source in sources:
             number = known.setdefault(source.name, len(plan["sources"]))
             if number == len(plan["sources"]):

@@ -22,8 +22,8 @@ from ..pages.sources import is_address
 from ..web.reader import fetch_with
 from ..web.warc import WarcArchive
 from .jobs import MAX_LINE
-from .places import Remote, is_remote
-from .rows import START, Mark, Part, Row, Source
+from .remote import Remote, is_remote
+from .rows import START, BatchSource, Mark, Part, Row
 
 ROWS: Final = 500
 """Rows of a part at most."""
@@ -48,7 +48,7 @@ class Partitioner:
     settings: Settings
     rows: int = ROWS
 
-    def parts(self, number: int, source: Source, ends: Mapping[int, Mark | None]) -> Iterator[Part]:
+    def parts(self, number: int, source: BatchSource, ends: Mapping[int, Mark | None]) -> Iterator[Part]:
         """Yield the parts of a source that are not done, in order.
 
         :param number: number of the source in the batch.
@@ -80,7 +80,7 @@ class Partitioner:
 class Reader:
     """Reads one source. ``skipped`` counts the records that are no pages, by reason."""
 
-    source: Source
+    source: BatchSource
     settings: Settings
     skipped: Counter[str] = field(default_factory=Counter)
 
@@ -235,7 +235,7 @@ def _for_arrow(name: str) -> Any:
     return place_of(name).open("rb") if is_remote(name) else name
 
 
-def check_packages(sources: Sequence[Source]) -> None:
+def check_packages(sources: Sequence[BatchSource]) -> None:
     """Check that the packages that read the sources are installed.
 
     :raises MissingExtra: one is not.

@@ -26,7 +26,7 @@ START = Mark()
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class BatchSource:
     """One input of a batch, read by one reader from its beginning to its end.
 
     :param name: how messages and records name it: its path.

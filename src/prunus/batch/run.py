@@ -10,14 +10,14 @@ from typing import Any, Final
 
 from ..core.errors import BadInput, Failures, OutsideFailed
 from ..core.settings import Settings
-from .crew import Crew
 from .lance_form import check
 from .output import Counts, Output, Writes
-from .places import Remote, is_remote
 from .read import ROWS, Partitioner, check_packages, fetched, parquet_packages, rows_in_parquet
-from .rows import Mark, Part, Source
+from .remote import Remote, is_remote
+from .rows import BatchSource, Mark, Part
 from .sources import sources_of
 from .work import Task, Work
+from .worker_pool import WorkerPool
 
 SECONDS: Final = 120.0
 """Seconds for a page, after which it hangs."""
@@ -45,7 +45,7 @@ class Batch:
     workers: int = 1
     rows: int = ROWS
     seconds: float = SECONDS
-    sources: dict[int, Source] = field(default_factory=dict)
+    sources: dict[int, BatchSource] = field(default_factory=dict)
     ends: dict[int, dict[int, Mark | None]] = field(default_factory=dict)
     failures: Failures = field(default_factory=Failures)
     skim: Callable[[Part], Part] | None = None
@@ -90,8 +90,8 @@ class Batch:
 
         :raises OutsideFailed: the output cannot be written, or no process can work.
         """
-        crew = Crew(self.task, self.settings, self.workers, self.seconds)
-        for part, records in crew.run(self.parts()):
+        pool = WorkerPool(self.task, self.settings, self.workers, self.seconds)
+        for part, records in pool.run(self.parts()):
             yield output.write(part, records)
 
     def parts(self, numbers: Sequence[int] | None = None) -> Iterator[Part]:
@@ -146,9 +146,9 @@ class Batch:
         if not sample:
             return 0.0, 0
         warm = replace(sample[0], rows=sample[0].rows[:5])  # engines are loaded at the first pages
-        crew = Crew(self.task, self.settings, 1, self.seconds)
+        pool = WorkerPool(self.task, self.settings, 1, self.seconds)
         tried, started = 0, 0.0
-        for part, _ in crew.run(iter([warm, *sample])):
+        for part, _ in pool.run(iter([warm, *sample])):
             if not started:
                 started = time.perf_counter()
             else:
@@ -175,7 +175,7 @@ def _is_within(folder: str, given: str) -> bool:
     return Path(folder).resolve().is_relative_to(Path(given).resolve())
 
 
-def _pages_in(source: Source, first: Part) -> int | None:
+def _pages_in(source: BatchSource, first: Part) -> int | None:
     """Return the pages of a source: exact where it says so or is short, else by the bytes of its first part."""
     if source.kind == "files":
         return len(source.files)

@@ -13,14 +13,14 @@ from ..pages.sources import is_address, is_folder
 from ..web.warc import SUFFIXES as ARCHIVES
 from .folder import OWN
 from .ledger import digest_of
-from .places import Found, Remote, is_remote
-from .rows import Kind, Source
+from .remote import Remote, RemoteFile, is_remote
+from .rows import BatchSource, Kind
 
 _LINES: Final = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
 _HEAD: Final = 1 << 16
 
 
-def sources_of(inputs: Sequence[str], failures: Failures) -> list[Source]:
+def sources_of(inputs: Sequence[str], failures: Failures) -> list[BatchSource]:
     """Return the sources that the inputs stand for, in their order.
 
     A folder gives a source for each archive, file of rows and Parquet file in it, and one for all documents in it.
@@ -28,7 +28,7 @@ def sources_of(inputs: Sequence[str], failures: Failures) -> list[Source]:
 
     :param failures: collects the inputs that cannot be used.
     """
-    found: list[Source] = []
+    found: list[BatchSource] = []
     documents: list[Path] = []
     for given in dict.fromkeys(inputs):
         try:
@@ -69,7 +69,7 @@ def kind_by_name(path: Path | Remote) -> Kind:
     return "parquet" if name.endswith(".parquet") else "files"
 
 
-def stamp_of(source: Source) -> str:
+def stamp_of(source: BatchSource) -> str:
     """Return the stamp of a source as it is now.
 
     :raises OSError: a file of it is gone.
@@ -88,7 +88,7 @@ def _kind_of(path: Path | Remote) -> Kind:
     return kind
 
 
-def _at_address(given: str) -> list[Source]:
+def _at_address(given: str) -> list[BatchSource]:
     """Return the sources behind an address: of a file, or of a folder with all that is below it.
 
     :raises BadInput: nothing there can be read.
@@ -118,21 +118,21 @@ def _at_address(given: str) -> list[Source]:
     return found
 
 
-def _source_at(kind: Kind, file: Found) -> Source:
-    return Source(str(file.place), kind, _stamp_at([file]), file.size)
+def _source_at(kind: Kind, file: RemoteFile) -> BatchSource:
+    return BatchSource(str(file.place), kind, _stamp_at([file]), file.size)
 
 
-def _documents_at(name: str, files: Sequence[Found]) -> Source:
+def _documents_at(name: str, files: Sequence[RemoteFile]) -> BatchSource:
     size = sum(file.size for file in files)
-    return Source(name, "files", _stamp_at(files), size, tuple(str(file.place) for file in files))
+    return BatchSource(name, "files", _stamp_at(files), size, tuple(str(file.place) for file in files))
 
 
-def _stamp_at(files: Sequence[Found]) -> str:
+def _stamp_at(files: Sequence[RemoteFile]) -> str:
     seen = [f"{file.place}\0{file.size}\0{file.changed}" for file in files]
     return digest_of("\n".join(seen).encode("utf-8", "surrogateescape")).hex()
 
 
-def _in_folder(folder: Path, failures: Failures) -> Iterator[Source]:
+def _in_folder(folder: Path, failures: Failures) -> Iterator[BatchSource]:
     """Yield the sources in a folder and its subfolders; symbolic links out of it are not followed."""
     documents: list[Path] = []
     empty = True
@@ -170,14 +170,14 @@ def _files(folder: Path, failures: Failures) -> Iterator[Path]:
                 yield path
 
 
-def _source(kind: Kind, path: Path) -> Source:
+def _source(kind: Kind, path: Path) -> BatchSource:
     stamp, size = _stamp([path])
-    return Source(str(path), kind, stamp, size)
+    return BatchSource(str(path), kind, stamp, size)
 
 
-def _documents(name: str, paths: Sequence[Path]) -> Source:
+def _documents(name: str, paths: Sequence[Path]) -> BatchSource:
     stamp, size = _stamp(paths)
-    return Source(name, "files", stamp, size, tuple(map(str, paths)))
+    return BatchSource(name, "files", stamp, size, tuple(map(str, paths)))
 
 
 def _stamp(paths: Sequence[Path]) -> tuple[str, int]:

@@ -25,7 +25,7 @@ from ..pages.sources import Source, as_page
 from ..pages.write.selection import main_part
 from ..pages.write.style import CLEAN
 from ..pages.write.whole import write_tree
-from .places import Remote, is_remote
+from .remote import Remote, is_remote
 from .rows import Row
 
 Do: TypeAlias = Literal["clean", "prune", "ask", "index"]

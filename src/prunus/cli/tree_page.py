@@ -19,14 +19,14 @@ from typing import Any, Final
 
 from ..core.text.words import sentence_spans
 
-TITLES: Final = {"tree": "Found by tree retrieval", "flat": "Found by flat dense retrieval"}
+TITLES: Final = {"tree": "TreeMatches by tree retrieval", "flat": "TreeMatches by flat dense retrieval"}
 _SHARED: Final = Path(__file__).parents[1] / "serve" / "page" / "static"
 """The folder of the tree's script and style, which the page of the server has, too."""
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TreeMatches:
     """The nodes that one way of retrieval finds for a question.
 
     :param name: ``tree`` or ``flat``.
@@ -58,7 +58,7 @@ class TreeDrawing:
     without_leaves: bool = False
 
 
-def write_tree(drawing: TreeDrawing, question: str = "", found: Sequence[Found] = ()) -> str:
+def write_tree(drawing: TreeDrawing, question: str = "", found: Sequence[TreeMatches] = ()) -> str:
     """Return the page as HTML.
 
     :param question: shown above the tree.
@@ -84,7 +84,7 @@ def write_tree(drawing: TreeDrawing, question: str = "", found: Sequence[Found] 
         f"<style>\n{_read(_SHARED / 'tree.css')}{_read(Path(__file__).with_suffix('.css'))}</style>\n</head>\n<body>\n"
         f"<header><h1>{name}</h1>{subtitle}{note}"
         '<div class="tools"><label>Search <input id="search" type="search" autocomplete="off"></label>'
-        f'<output id="found"></output>{legend}</div></header>\n<ul id="hits" aria-label="Found nodes"></ul>\n'
+        f'<output id="found"></output>{legend}</div></header>\n<ul id="hits" aria-label="TreeMatches nodes"></ul>\n'
         '<main><div id="walk"></div>\n'
         '<aside aria-live="polite"><p id="about">Choose a node to read its text.</p>'
         '<div id="text" dir="auto"></div></aside></main>\n'
@@ -94,7 +94,7 @@ def write_tree(drawing: TreeDrawing, question: str = "", found: Sequence[Found] 
     )
 
 
-def _texts(found: Sequence[Found]) -> str:
+def _texts(found: Sequence[TreeMatches]) -> str:
     """Write the text that each way of retrieval finds, side by side."""
     columns = "".join(
         f'<section class="by-{way.name}"><h2>{_safe(way.title)}</h2>'
@@ -105,7 +105,7 @@ def _texts(found: Sequence[Found]) -> str:
     return f'<div class="columns">{columns}</div>\n' if found else ""
 
 
-def _data(drawing: TreeDrawing, found: Sequence[Found]) -> str:
+def _data(drawing: TreeDrawing, found: Sequence[TreeMatches]) -> str:
     """Return the nodes as JSON without ``<``, ``>`` and ``&``, so that no text can end the script element."""
     rows = {
         str(node["id"]): [node["layer"], node["document"], node["tokens"], _sentences(node), node["children"]]

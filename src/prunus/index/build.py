@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import OutsideFailed
+from ..core.executor import Executor, in_process
 from ..core.ports import Clusterer, ClusterItems, ClusterLimits, Embedder, Ints, Summarizer, TokenCounter, Vectors
 from .cluster._shards import Rows, shards
 from .grow import Growing
 from .leaves import PAPER, BuildSettings, CutDocument, Cutter, DocumentSource, parts_of, unit
 from .main_text import MainText
 from .nodes import NodeStore, Parent, View
-from .spread import Spread, here
 
 __all__ = ["PAPER", "BuildSettings", "Builder", "Cutter", "DocumentSource"]
 
@@ -42,7 +42,7 @@ class Builder:
     :param tokenizer: counts the tokens of chunks and summaries.
     """
 
-    spread: Spread
+    executor: Executor
     """Clusters the shards of a large layer, by default in this process. The tree does not depend on it."""
 
     def __init__(
@@ -56,7 +56,7 @@ class Builder:
     ) -> None:
         self.store, self.embedder, self.tokenizer = store, embedder, tokenizer
         self.clusterer, self.summarizer = clusterer, summarizer
-        self.spread = here
+        self.executor = in_process
         self.settings = settings or BuildSettings()
         self.cutter = Cutter(embedder, tokenizer, self.settings, store.dimension)
 
@@ -133,7 +133,7 @@ class Builder:
         if len(layer) <= _MANY * size or not getattr(clusterer, "by_shards", False):
             return clusterer.layer(layer.items(), limits)
         places = list(shards(layer.sums, size, limits.seed))
-        found = self.spread(partial(_Grouping, clusterer, limits), map(layer.items, places))
+        found = self.executor(partial(_Grouping, clusterer, limits), map(layer.items, places))
         return [shard[group] for shard, groups in zip(places, found, strict=True) for group in groups]
 
     def _sizes(self, texts: Sequence[str]) -> list[int]:

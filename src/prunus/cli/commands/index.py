@@ -21,13 +21,13 @@ from ...models.meter import OverLimit
 from ...pages.sources import Source, is_address, is_folder
 from ..checked import verify
 from ..choices import FORMATS, PAGE, Choice, budget, common, origin, question
-from ..drawn import tree
 from ..given import STDIN, pages_given
 from ..indexes import retrieval_from, retrieval_options
 from ..output import DoneInPart, Interrupted, counted, emit, emit_json, progress, say, settle
+from .index_tree import tree
 
 if TYPE_CHECKING:
-    from ...index.spread import Spread
+    from ...core.executor import Executor
 
 
 @click.group("index")
@@ -106,9 +106,9 @@ def add(index: str, pages: tuple[str, ...], **flags: Any) -> None:
       curl -s https://example.org/tides | prunus index add handbook - --url https://example.org/tides
     """
     files = _documents(pages, load_settings(), flags["url"], flags["kind"])  # before the index: a page may be missing
-    with _at(flags["on"], flags["workers"]) as spread:
+    with _at(flags["on"], flags["workers"]) as executor:
         opened = _opened(index, flags, create=True)
-        opened.spread = spread
+        opened.executor = executor
         _add_documents(opened, len(files), flags, lambda done: opened.add(files, done=done, strict=False))
 
 
@@ -149,9 +149,9 @@ def sync(index: str, folder: str, **flags: Any) -> None:
     """
     if not is_folder(Path(folder)):  # before the index is made
         raise BadInput(f"{folder}: no such folder", subject=folder)
-    with _at(flags["on"], flags["workers"]) as spread:
+    with _at(flags["on"], flags["workers"]) as executor:
         opened = _opened(index, flags, create=True)
-        opened.spread = spread
+        opened.executor = executor
         _add_documents(opened, 0, flags, lambda done: opened.sync(folder, done))
 
 
@@ -280,22 +280,22 @@ def retrieve(index: str, question: str, **flags: Any) -> None:
 
 
 @contextmanager
-def _at(on: str, workers: int) -> Iterator[Spread | None]:
+def _at(on: str, workers: int) -> Iterator[Executor | None]:
     """Give the workers of a command line: None for this process, processes of this machine, or Ray.
 
     :raises BadInput: there is no such place to work on.
     """
     if on:
         from ...batch.on_ray import address_of  # here: only this needs Ray
-        from ...batch.spread_ray import OnRay
+        from ...batch.ray_executor import RayExecutor
 
         address = address_of(on)
-        with OnRay(address, workers if not address else 0) as spread:
-            yield spread
+        with RayExecutor(address, workers if not address else 0) as executor:
+            yield executor
     elif workers > 1:
-        from ...index.spread import Processes
+        from ...core.executor import ProcessExecutor
 
-        yield Processes(workers)
+        yield ProcessExecutor(workers)
     else:
         yield None
 

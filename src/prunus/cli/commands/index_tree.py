@@ -8,15 +8,15 @@ from typing import Any
 
 import click
 
-from ..api.index import Index
-from ..core.errors import BadInput
-from ..core.options import Options
-from ..index.terms import Retrieval
-from .choices import common, question
-from .explain import shorten
-from .indexes import retrieval_from, retrieval_options
-from .output import emit, emit_json, say, write_whole
-from .tree_page import Found, TreeDrawing, write_tree
+from ...api.index import Index
+from ...core.errors import BadInput
+from ...core.options import Options
+from ...index.terms import Retrieval
+from ..choices import common, question
+from ..explain import shorten
+from ..indexes import retrieval_from, retrieval_options
+from ..output import emit, emit_json, say, write_whole
+from ..tree_page import TreeDrawing, TreeMatches, write_tree
 
 _MOST: int = 100_000
 """Nodes of a page at most (about 60 MB); of a larger tree the leaves are left out."""
@@ -47,12 +47,12 @@ def tree(index: str, question: str, **flags: Any) -> None:
     """
     opened = Index.open(index, create=False, options=Options(embedder=flags["embedder"] or ""))
     drawing = drawing_of(opened, flags["page"] is not None)
-    ways: list[Found] = []
+    ways: list[TreeMatches] = []
     if question:
         how = retrieval_from({**flags, "retrieval": flags["retrieval"] or "collapsed"})
         for name, retrieval in (("tree", how), ("flat", Retrieval("flat", how.documents))):
             found = opened.retrieved(question, flags["budget"], retrieval)
-            ways.append(Found(name, [node.id for node in found.nodes], found.text, found.tokens))
+            ways.append(TreeMatches(name, [node.id for node in found.nodes], found.text, found.tokens))
     if flags["page"]:
         write_whole(Path(flags["page"]), write_tree(drawing, question, ways))
         if not flags["quiet"]:
@@ -90,7 +90,7 @@ def drawing_of(opened: Index, bounded: bool) -> TreeDrawing:
     return TreeDrawing(opened.place, nodes, left_out)
 
 
-def _lines(drawing: TreeDrawing, ways: Sequence[Found]) -> list[str]:
+def _lines(drawing: TreeDrawing, ways: Sequence[TreeMatches]) -> list[str]:
     """Return the tree as lines, roots first; a node with several parents is listed under each of them."""
     by_id = {node["id"]: node for node in drawing.nodes}
     marks = [(way.name[0].upper(), set(way.ids)) for way in ways]

@@ -15,10 +15,10 @@ from tests import s3_server
 from tests.extras import need
 from tests.web.archives import packed, page, record, write_archive, write_wacz
 
-from prunus.batch import places
+from prunus.batch import remote
 from prunus.batch.folder import folder_at
 from prunus.batch.output import Counts, Output
-from prunus.batch.places import Remote, is_remote
+from prunus.batch.remote import Remote, is_remote
 from prunus.batch.run import Batch
 from prunus.batch.sources import sources_of
 from prunus.batch.work import Task, Work
@@ -48,7 +48,7 @@ def store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
         if name != "AWS_ENDPOINT_URL":
             monkeypatch.setenv(name, value)
     name = server.bucket(f"crawls-{time.monotonic_ns()}")
-    places._s3.cache_clear()  # it has the keys of the last test
+    remote._s3.cache_clear()  # it has the keys of the last test
     yield f"s3://{name}", f"?endpoint_override={server.address.removeprefix('http://')}&scheme=http"
 
 
@@ -153,18 +153,18 @@ def test_a_store_that_ends_in_the_middle_is_read_on_by_the_next_run(
     lines = b"".join(json.dumps({"html": page(n).decode()}).encode() + b"\n" for n in range(900))
     content = lines if name == "b.jsonl" else write_archive(tmp_path / name, 900).read_bytes()
     put(f"memory://in/{name}", content, tmp_path)
-    read = places._Raw.readinto
+    read = remote._Raw.readinto
 
     def dying(self: Any, buffer: Any) -> int:
         if self.tell() > len(content) // 2:
             raise OutsideFailed("the store is gone", subject="store")
         return read(self, buffer)
 
-    monkeypatch.setattr(places, "_BUFFER", 1 << 14)
-    monkeypatch.setattr(places._Raw, "readinto", dying)
+    monkeypatch.setattr(remote, "_BUFFER", 1 << 14)
+    monkeypatch.setattr(remote._Raw, "readinto", dying)
     batch, first = run([f"memory://in/{name}"], str(tmp_path / "out"))
     assert list(batch.failures.values()) == ["the store is gone"] and first.pages > 0 and not first.failed
-    monkeypatch.setattr(places._Raw, "readinto", read)
+    monkeypatch.setattr(remote._Raw, "readinto", read)
     batch, second = run([f"memory://in/{name}"], str(tmp_path / "out"))
     assert not batch.failures and first.pages + second.pages == 900 and not second.failed
     memory.rm("/", recursive=True)
@@ -172,11 +172,11 @@ def test_a_store_that_ends_in_the_middle_is_read_on_by_the_next_run(
 
 def test_a_dead_store_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     failures = Failures()
-    monkeypatch.setattr(places, "SECONDS", 0.2)
+    monkeypatch.setattr(remote, "SECONDS", 0.2)
     monkeypatch.setattr(Remote, "_reach", lambda self: (Silent(), self.path))
     started = time.monotonic()
     with pytest.raises(OSError, match="no answer within"):
-        places.limited(lambda: time.sleep(60), Remote.of("memory://x"), 0.2)
+        remote.limited(lambda: time.sleep(60), Remote.of("memory://x"), 0.2)
     assert sources_of(["memory://dead/a.jsonl"], failures) == [] and time.monotonic() - started < 30
     assert "memory://dead/a.jsonl: cannot be read" in failures["memory://dead/a.jsonl"]
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from ..core.errors import OutsideFailed, PrunusError
 from ..core.settings import Settings
-from .ahead import Ahead
+from .prefetch import Prefetch
 from .rows import Part, Row
 from .work import Task, Work, failed
 
@@ -33,7 +33,7 @@ _TICK: Final = 0.25
 
 
 @dataclass(slots=True)
-class Crew:
+class WorkerPool:
     """Does parts in several processes, which end with :meth:`run`.
 
     :param workers: number of processes.
@@ -54,7 +54,7 @@ class Crew:
         """
         team = [_Member(self) for _ in range(self.workers)]
         try:
-            with closing(Ahead(parts, 2)) as ahead:
+            with closing(Prefetch(parts, 2)) as ahead:
                 done: list[tuple[Part, list[Record]]] = []
                 while True:
                     for member in team:
@@ -92,7 +92,7 @@ class Alone:
     """
 
     def __init__(self, task: Task, settings: Settings, seconds: float) -> None:
-        self._member = _Member(Crew(task, settings, 1, seconds))
+        self._member = _Member(WorkerPool(task, settings, 1, seconds))
 
     def records(self, part: Part) -> list[Record]:
         """Return the records of a part, one for each row in the same order.
@@ -122,7 +122,7 @@ class _Member:
     :param tried: times that the next row has killed or hung a process.
     """
 
-    crew: Crew
+    pool: WorkerPool
     process: BaseProcess | None = None
     pipe: Connection | None = None
     part: Part | None = None
@@ -164,7 +164,7 @@ class _Member:
         """End the process where its page takes too long."""
         if self.process is None:
             return
-        seconds = self.crew.seconds if self.ready else _START_SECONDS
+        seconds = self.pool.seconds if self.ready else _START_SECONDS
         if time.monotonic() - self.since > seconds:
             self._died("hang", f"this page took more than {seconds:g} seconds")
 
@@ -221,7 +221,7 @@ class _Member:
     def _start(self) -> None:
         context = get_context("spawn")
         self.pipe, there = context.Pipe()
-        arguments = (there, self.crew.task, self.crew.settings)
+        arguments = (there, self.pool.task, self.pool.settings)
         self.process = context.Process(target=_work, args=arguments, daemon=True)
         self.process.start()
         there.close()

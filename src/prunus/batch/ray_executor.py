@@ -9,15 +9,15 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from ..core.errors import PrunusError
-from ..index.spread import Make, Result, Task
+from ..core.executor import Make, Result, Task
 from .on_ray import errors, package, started
 
 _AHEAD: Final = 2
 """Tasks that each actor has or waits for; bounds the memory."""
 
 
-class OnRay:
-    """Workers on a cluster, for the attribute ``spread`` of an index; use it in a ``with`` block.
+class RayExecutor:
+    """Workers on a cluster, for the attribute ``executor`` of an index; use it in a ``with`` block.
 
     A task goes to another actor where one dies.
 

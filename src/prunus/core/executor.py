@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Final, Protocol, TypeVar
 
-from ..core.errors import OutsideFailed
+from .errors import OutsideFailed
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -25,7 +25,7 @@ _AHEAD: Final = 2
 """Results for each worker that wait for an earlier one; bounds the memory."""
 
 
-class Spread(Protocol):
+class Executor(Protocol):
     """Calls a function for many tasks, here or in workers."""
 
     def __call__(self, make: Make[Task, Result], tasks: Iterable[Task]) -> Iterator[Result]:
@@ -36,12 +36,12 @@ class Spread(Protocol):
         ...
 
 
-def here(make: Make[Task, Result], tasks: Iterable[Task]) -> Iterator[Result]:
+def in_process(make: Make[Task, Result], tasks: Iterable[Task]) -> Iterator[Result]:
     """Do the tasks one by one in this process."""
     return map(make(), tasks)
 
 
-class Processes:
+class ProcessExecutor:
     """Does tasks in several processes of this machine, which end with the last task.
 
     :param workers: number of processes.
@@ -55,7 +55,7 @@ class Processes:
         left = iter(tasks)
         first = [*islice(left, 2)]
         if self.workers < 2 or len(first) < 2:
-            yield from here(make, chain(first, left))
+            yield from in_process(make, chain(first, left))
             return
         team = _Team(make, self.workers)
         try:

@@ -100,7 +100,7 @@ class Remote:
         """Return the place of a file in this folder."""
         return Remote(self.scheme, f"{self.path.rstrip('/')}/{name}", self.query)
 
-    def found(self) -> Found | None:
+    def found(self) -> RemoteFile | None:
         """Return what is here; None for nothing.
 
         :raises OSError: the store cannot be asked.
@@ -108,9 +108,9 @@ class Remote:
         fs, path = self._reach()
         with self._errors():
             info = limited(lambda: fs.get_file_info(path), self)
-        return None if info.type.name == "NotFound" else Found.of(self, info)
+        return None if info.type.name == "NotFound" else RemoteFile.of(self, info)
 
-    def files(self) -> list[Found]:
+    def files(self) -> list[RemoteFile]:
         """Return all files in this folder and below it, sorted.
 
         :raises OSError: the store cannot be asked.
@@ -120,7 +120,7 @@ class Remote:
         with self._errors():
             infos = limited(lambda: fs.get_file_info(selector), self)
         start = len(path.rstrip("/")) + 1
-        found = [Found.of(self.below(info.path[start:]), info) for info in infos if info.type.name == "File"]
+        found = [RemoteFile.of(self.below(info.path[start:]), info) for info in infos if info.type.name == "File"]
         return sorted(found, key=lambda one: one.place.path)
 
     def open(self, mode: str = "rb") -> BinaryIO:
@@ -195,7 +195,7 @@ class Remote:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RemoteFile:
     """A file or folder with what its store says of it.
 
     :param changed: nanoseconds since 1970; 0 where the store does not say.
@@ -207,7 +207,7 @@ class Found:
     changed: int
 
     @classmethod
-    def of(cls, place: Remote, info: Any) -> Found:
+    def of(cls, place: Remote, info: Any) -> RemoteFile:
         """Return it from Arrow's FileInfo."""
         return cls(place, info.type.name == "Directory", info.size or 0, info.mtime_ns or 0)
 

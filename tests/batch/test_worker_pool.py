@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from prunus.batch.ahead import Ahead
-from prunus.batch.crew import Alone, Crew
+from prunus.batch.prefetch import Prefetch
 from prunus.batch.rows import Part, Row
 from prunus.batch.work import Task
+from prunus.batch.worker_pool import Alone, WorkerPool
 from prunus.core.errors import OutsideFailed
 from prunus.core.options import Options
 from prunus.core.settings import Settings
@@ -69,7 +69,7 @@ PARTS = [
 
 
 def test_a_page_that_kills_or_hangs_fails_alone(tmp_path: Path, task: Task) -> None:
-    done = {part.number: records for part, records in Crew(task, Settings(), 2, 20.0).run(iter(PARTS))}
+    done = {part.number: records for part, records in WorkerPool(task, Settings(), 2, 20.0).run(iter(PARTS))}
     kinds = {number: [record.get("kind", record["status"]) for record in done[number]] for number in done}
     assert kinds == {0: ["done", "crash", "done"], 1: ["hang"], 2: [], 3: ["done", "done", "memory", "done"]}
     assert [record["record"] for record in done[3]] == [1, 2, 3, 4]
@@ -95,7 +95,7 @@ def test_one_process_alone_does_the_same(tmp_path: Path, task: Task) -> None:
 def test_processes_that_cannot_start_are_one_line(task: Task) -> None:
     broken = Task("prune", "q", options=Options(scorer="nobody"))
     with pytest.raises(OutsideFailed, match="nobody"):
-        list(Crew(broken, Settings(), 1, 60.0).run(iter([part(0, "x")])))
+        list(WorkerPool(broken, Settings(), 1, 60.0).run(iter([part(0, "x")])))
 
 
 def test_only_a_few_parts_are_read_ahead() -> None:
@@ -106,7 +106,7 @@ def test_only_a_few_parts_are_read_ahead() -> None:
             read.append(number)
             yield number
 
-    ahead = Ahead(numbers(), 2)
+    ahead = Prefetch(numbers(), 2)
     assert _next(ahead) == 0
     time.sleep(0.5)
     assert len(read) <= 4  # one was taken, two wait, one is in the hand of the thread
@@ -115,7 +115,7 @@ def test_only_a_few_parts_are_read_ahead() -> None:
     assert not ahead._thread.is_alive() and len(read) <= 5
 
 
-def _next(ahead: Ahead[int]) -> int | None:
+def _next(ahead: Prefetch[int]) -> int | None:
     found = None
     while found is None and not ahead.ended:
         found = ahead.next(0.1)
@@ -127,7 +127,7 @@ def test_an_error_of_the_reader_reaches_the_caller() -> None:
         yield 1
         raise OutsideFailed("the disk is gone")
 
-    ahead = Ahead(fails(), 2)
+    ahead = Prefetch(fails(), 2)
     assert _next(ahead) == 1
     with pytest.raises(OutsideFailed, match="the disk is gone"):
         _next(ahead)

@@ -13,7 +13,7 @@ _POLL: Final = 0.1
 """Seconds after which the thread looks whether it is still needed."""
 
 
-class Ahead(Generic[T]):
+class Prefetch(Generic[T]):
     """Reads an iterator in a thread; :meth:`close` ends it.
 
     ``ended`` is true when everything was taken.
