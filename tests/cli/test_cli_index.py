@@ -18,7 +18,7 @@ from tests.extras import need
 from tests.index.library import SUBJECTS, page
 
 from prunus import Index
-from prunus.cli.tree_page import Found, TreeDrawing, write_tree
+from prunus.cli.tree_page import TreeDrawing, TreeMatches, write_tree
 from prunus.index.store.file import engine as store_file
 
 TALE = Path(__file__).parents[2] / "docs" / "examples" / "cinderella.txt"
@@ -192,7 +192,7 @@ def test_the_tree_is_drawn_as_text_with_what_a_question_takes(cli: Cli) -> None:
     cli("index", "add", "tale", TALE)
     result = cli("index", "tree", "tale", "-q", "How did she lose her slipper?", "--budget", "300")
     assert result.stdout.startswith("• ") and "[F]" in result.stdout and "[T]" in result.stdout
-    assert "Found by tree retrieval" in result.stdout and "Found by flat dense retrieval" in result.stdout
+    assert "TreeMatches by tree retrieval" in result.stdout and "TreeMatches by flat dense retrieval" in result.stdout
     found = json.loads(cli("index", "tree", "tale", "-q", "Who is it about?", "--layers", "1", "--json").stdout)
     layers = {node["id"]: node["layer"] for node in found["nodes"]}
     assert {layers[id] for id in found["tree"]["nodes"]} == {1} and {layers[id] for id in found["flat"]["nodes"]} == {0}
@@ -230,7 +230,7 @@ def test_the_page_of_a_tree_loads_nothing_and_texts_stay_texts(cli: Cli, folder:
     data = data_of(text)
     assert data["found"]["tree"] and data["found"]["flat"] and len(data["roots"]) == 1
     assert evil in "".join("".join(row[3]) for row in data["nodes"].values())
-    assert "Found by tree retrieval" in text and 'id="search"' in text
+    assert "TreeMatches by tree retrieval" in text and 'id="search"' in text
 
 
 def data_of(page: str) -> Any:
@@ -245,7 +245,7 @@ def test_a_node_under_two_parents_and_a_tree_without_leaves_are_written() -> Non
         {"id": 2, "layer": 1, "document": "", "tokens": 1, "text": "", "children": [1], "root": True},
         {"id": 3, "layer": 2, "document": "", "tokens": 1, "text": "A. B.", "children": [1], "root": True},
     ]
-    text = write_tree(TreeDrawing("I", nodes, True), "q", [Found("tree", [1, 9], "one", 1)])
+    text = write_tree(TreeDrawing("I", nodes, True), "q", [TreeMatches("tree", [1, 9], "one", 1)])
     data = data_of(text)
     assert "left out" in text and data["roots"] == [3, 2], "the highest layer comes first"
     assert data["nodes"]["2"][4] == data["nodes"]["3"][4] == [1]

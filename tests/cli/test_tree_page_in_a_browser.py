@@ -14,7 +14,7 @@ from tests.cli.conftest import cli  # noqa: F401
 from tests.extras import need
 
 from prunus import Index
-from prunus.cli.tree_page import Found, TreeDrawing, write_tree
+from prunus.cli.tree_page import TreeDrawing, TreeMatches, write_tree
 from prunus.core.errors import MissingExtra
 from prunus.web.fetch.browser import find_browser
 
@@ -128,7 +128,7 @@ def test_of_a_large_tree_only_what_is_open_is_in_the_page(browser: str, folder: 
     root = {"id": 40_001, "layer": 1, "document": "", "tokens": 1, "text": "All", "children": [*range(1, 40_001)]}
     page = folder / "large.html"
     page.write_text(
-        write_tree(TreeDrawing("I", [*leaves, {**root, "root": True}]), "q", [Found("tree", [20_050], "", 3)])
+        write_tree(TreeDrawing("I", [*leaves, {**root, "root": True}]), "q", [TreeMatches("tree", [20_050], "", 3)])
     )
 
     async def look(tab: Any) -> None:
