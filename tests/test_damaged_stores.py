@@ -7,13 +7,11 @@ import random
 import shutil
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -22,24 +20,12 @@ from prunus.cli.main import app
 from prunus.core.errors import PrunusError
 from prunus.core.types import Page
 from prunus.index.summarize.llm import KeptSummaries
-from prunus.models.embed._cached import CachedEmbedder
 from prunus.web.fetch.cache import Cache
 from prunus.web.fetch.snapshots import Snapshots
 
 PAGES = [Page(f"<p>Page {n} about {'boats ' * 40 * n}", f"https://a.example/{n}") for n in range(12)]
 FRESH = {"cache-control": "max-age=3600", "date": "Thu, 01 Jan 1970 00:16:40 GMT"}
 TEXTS = [f"text number {n}" for n in range(40)]
-
-
-class Embedder:
-    """Vectors of the texts' letters; counts what it embeds."""
-
-    name = identity = "letters"
-    dimension = 8
-
-    def embed(self, texts: Sequence[str], kind: str = "document") -> Any:
-        rows = [np.random.default_rng(list(text.encode())).normal(size=8) for text in texts]
-        return np.asarray(rows, np.float32).reshape(-1, 8)
 
 
 def cache(folder: Path) -> Iterator[object]:
@@ -67,12 +53,6 @@ def snapshots(folder: Path) -> Iterator[object]:
             assert kept.put(page) == id
     kept.info()
     kept.close()
-
-
-def vectors(folder: Path) -> Iterator[object]:
-    # the texts are embedded again where the file lacks them, so the result is always the same
-    yield CachedEmbedder(Embedder(), folder, "letters").embed(TEXTS).tobytes()
-    CachedEmbedder(Embedder(), folder, "letters").size()
 
 
 def summaries(folder: Path) -> Iterator[object]:
@@ -103,7 +83,6 @@ class Stored:
 STORES = [
     Stored("cache.sqlite", cache),
     Stored("snapshots.sqlite", snapshots),
-    Stored("vectors.sqlite3", vectors),
     Stored("summaries.sqlite3", summaries),
     Stored("out.jsonl", ledger),
 ]

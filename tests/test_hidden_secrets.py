@@ -120,13 +120,13 @@ SPECS = {
     "summarizer": ["nothing:{}"],
 }
 OTHERS = {
-    "llm_endpoint": {"llm": "openai:m"},
     "search_endpoint": {"search": "searxng"},
     "proxy": {"search": "wikipedia"},
 }
 NO_ADDRESS = frozenset(
     """search_way search_keys search_key search_prices search_seconds tree llm_key embedder_key reranker_key path_key
-    tiktoken_folder prices serve llm_options path_options home allow_hosts ports ca_file user_agent languages browser chromium
+    tiktoken_folder prices serve formats llm_options path_options home allow_hosts ports ca_file user_agent languages browser
+    chromium
     """.split()
 )
 """Settings that are a secret as a whole, or hold no address. A path or a table may hold anything."""

@@ -156,7 +156,7 @@ def served(spec: str) -> dict[str, Any] | None:
     engine, url, settings = split_spec(spec)[0], _URL.search(spec), load_settings()
     if engine == "scripted" or not settings.model_calls:
         return None
-    address = url[0] if url else settings.llm_endpoint if engine == "openai" else ""
+    address = url[0] if url else ""
     return _listed(address.rstrip("/"), _model_name(spec)) if address else None
 
 
@@ -215,7 +215,7 @@ def identity(spec: str, store: Store) -> str:
     elif said != known.get(spec):
         with store.alone():
             store.note({"models": {**store.fact("models", {}), spec: said}})
-    facts = [spec, settings.llm_endpoint, settings.llm_options, said, files(spec)]
+    facts = [spec, settings.llm_options, said, files(spec)]
     return json.dumps(facts, sort_keys=True, default=str)
 
 

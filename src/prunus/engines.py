@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,8 +13,17 @@ from .core.checked_engines import adopted, declared
 from .core.errors import BadInput, BadPage
 from .core.options import Options
 from .core.ports import Format, SearchProvider
-from .core.registry import KINDS, engine_class, engine_names, is_built_in, make_engine, needs_of, split_spec
-from .core.settings import FILE, Settings
+from .core.registry import (
+    KINDS,
+    class_constants,
+    engine_class,
+    engine_names,
+    is_built_in,
+    make_engine,
+    needs_of,
+    split_spec,
+)
+from .core.settings import FILE, Settings, load_settings
 from .core.text.near import did_you_mean
 from .core.text.secrets import hide_logins, hide_secrets
 from .core.types import Page
@@ -23,7 +32,6 @@ from .pages.clean.parse import check_size
 
 if TYPE_CHECKING:
     from .answer.find_pages import WebEngines
-    from .models.embed._cached import CachedEmbedder
     from .models.meter import Meter, Metered, Price
     from .record.player import Player
     from .record.recorder import Recorder
@@ -369,7 +377,7 @@ class Maker:
             _refuse_login(kind, spec)
             base, _, model = spec.partition("#")
             return f"openai:{model}", base
-        return spec, self.settings.llm_endpoint if kind == "llm" else ""
+        return spec, ""
 
     def _settings_for(self, kind: str, endpoint: str) -> dict[str, Any]:
         """Return the settings for engines of a kind, by the names of their constructors' parameters."""
@@ -395,13 +403,8 @@ class Maker:
         return own
 
     def _wrapped(self, kind: str, engine: Any) -> Any:
-        """Wrap a language model by its meter, and an embedder by its cache on disk where the settings want one."""
-        if kind == "llm":
-            return self._metered(engine)
-        cached = self.settings.embed_cache_mb and self.recorder is None  # a vector of the cache would not be recorded
-        if kind != "embedder" or not cached or self.specs[kind] == "static":
-            return engine
-        return open_vectors(self.settings, engine, self.specs[kind])
+        """Wrap a language model by its meter."""
+        return self._metered(engine) if kind == "llm" else engine
 
     def _metered(self, llm: Any) -> Metered:
         """Return a language model whose calls are counted and kept within the limits of the whole call."""
@@ -452,39 +455,44 @@ def _path_spec(model: str) -> str:
     return model if split_spec(model)[0] in engine_names("path_scorer") else f"transformers:{model}"
 
 
-def open_vectors(settings: Settings, embedder: Any = None, spec: str = "") -> CachedEmbedder:
-    """Return an embedder with a cache of vectors on disk; without an embedder, to look at the cache only."""
-    from .models.embed._cached import CachedEmbedder  # here: hardly any call has one
-
-    return CachedEmbedder(embedder, vectors_folder(settings), spec, max(1, settings.embed_cache_mb))
-
-
-def vectors_folder(settings: Settings) -> Path:
-    """Return where vectors are kept between runs."""
-    return settings.folder / "vectors"
-
-
 @cache
-def formats() -> Formats:
-    """Return the formats that can be read; they are looked up once in a process."""
-    return Formats()
+def _formats(specs: tuple[str, ...]) -> Formats:
+    return Formats(specs)
+
+
+def formats(settings: Settings | None = None) -> Formats:
+    """Return the formats that can be read: those of Prunus and of other packages, and those that the settings name.
+
+    :param settings: by default those in force.
+    """
+    return _formats((settings or load_settings()).formats)
 
 
 class Formats:
-    """All format engines; the content of a page, its name and its media type choose one."""
+    """All format engines; the content of a page, its name and its media type choose one. Only that one is loaded.
+
+    :param specs: formats in files, as ``path/to/file.py:Class``; they come before the others.
+    """
+
+    def __init__(self, specs: Sequence[str] = ()) -> None:
+        self._specs = tuple(specs)
+        self._made: dict[str, Format] = {}
 
     @cached_property
-    def _by_name(self) -> dict[str, Format]:
-        return {name: adopted_engine("format", name) for name in engine_names("format")}
+    def _claims(self) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+        """The suffixes and the media types of each format."""
+        names = [*engine_names("format"), *self._specs]
+        return {name: class_constants("format", name, ("suffixes", "media_types")) for name in names}
 
     @cached_property
     def _known(self) -> dict[str, str]:
-        return {key: name for name, engine in self._by_name.items() for key in (*engine.suffixes, *engine.media_types)}
+        """The format of each suffix and media type."""
+        return {key: name for name, claims in self._claims.items() for key in (*claims[0], *claims[1])}
 
     @property
     def suffixes(self) -> list[str]:
         """Suffixes of the files that can be read."""
-        return sorted({suffix for engine in self._by_name.values() for suffix in engine.suffixes})
+        return sorted({suffix for suffixes, _ in self._claims.values() for suffix in suffixes})
 
     def media_type(self, kind: str) -> str:
         """Return the media type that a kind of document is read by.
@@ -495,14 +503,13 @@ class Formats:
         import mimetypes  # here: most calls name no type
 
         wanted = kind.strip().lower()
-        for name, engine in self._by_name.items():
-            names = {*engine.media_types, *engine.suffixes, *(suffix[1:] for suffix in engine.suffixes), name}
-            if wanted in names:
+        for name, (suffixes, media_types) in self._claims.items():
+            if wanted in {*media_types, *suffixes, *(suffix[1:] for suffix in suffixes), name}:
                 guessed = mimetypes.guess_type(f"page.{wanted.lstrip('.')}")[0]  # a format may have several, as tsv
-                exact = [media_type for media_type in engine.media_types if media_type in (wanted, guessed)]
-                return (exact or [*engine.media_types, ""])[0]
+                exact = [media_type for media_type in media_types if media_type in (wanted, guessed)]
+                return (exact or [*media_types, ""])[0]
         raise BadInput(
-            f"no format is called {kind!r}; there are: {', '.join(self._by_name)}{did_you_mean(wanted, self._by_name)}",
+            f"no format is called {kind!r}; there are: {', '.join(self._claims)}{did_you_mean(wanted, self._claims)}",
             subject=kind,
         )
 
@@ -517,7 +524,7 @@ class Formats:
         name = self._name_of(page) or "html"
         if name in ("html", "text") and isinstance(page.content, bytes) and is_binary(page.content):
             raise BadPage(f"{page.url or 'page'}: this is binary data, which no format here reads", subject=page.url)
-        own, suffixes = suffix_of(page.final_url or page.url), self._by_name[name].suffixes
+        own, suffixes = suffix_of(page.final_url or page.url), self._claims[name][0]
         return own if own in suffixes else suffixes[0]
 
     def to_html(self, page: Page) -> str | bytes:
@@ -526,7 +533,11 @@ class Formats:
         :raises BadPage: the content is empty, or of an unknown format.
         """
         name = self._name_of(page)
-        return page.content if name == "" else self._by_name[name].to_html(page)
+        if name == "":
+            return page.content
+        if name not in self._made:
+            self._made[name] = adopted_engine("format", name)
+        return self._made[name].to_html(page)
 
     def _name_of(self, page: Page) -> str:
         """Return the name of a page's format; '' for a page that is plainly HTML.
@@ -536,10 +547,13 @@ class Formats:
         check_size(page.content, page.url or "page")
         if not page.content or page.content.isspace():
             raise BadPage(f"{page.url or 'page'}: the page is empty", subject=page.url)
-        if _is_plainly_html(page):  # most pages are, and then no other format is loaded
+        if _is_plainly_html(page):  # most pages are, and then no table of formats is made
             return ""
-        from .pages.formats._sniff import sniff
+        from .pages.formats._sniff import sniff, suffix_of
 
+        own = self._known.get(suffix_of(page.final_url or page.url)) or self._known.get(page.media_type)
+        if own in self._specs:
+            return str(own)  # the operator's format wins over what the content looks like
         return sniff(page.content, page.final_url or page.url, page.media_type, self._known)
 
 

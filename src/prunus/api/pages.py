@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import get_args
 
 from ..core.errors import BadInput, Failures, OutsideFailed, PrunusError, errors_of_page
 from ..core.options import Options
@@ -26,7 +27,7 @@ from ..pages.write.whole import write_tree
 from ..web.reader import fetch_with
 from .arguments import check_choices, question_of
 
-_FORMATS = ("html", "markdown", "text")
+_FORMATS = get_args(OutputFormat)
 _PRUNE = "prune(pages, question)"
 
 

@@ -38,7 +38,7 @@ _PATH_OPTIONS: Final = ("prompt",)
 _SECRET: Final = re.compile(r"key|token|secret|passw|auth|cookie", re.IGNORECASE)
 
 _FORGETS: Final = {
-    **dict.fromkeys(("llm_endpoint", "llm_options"), ("model", "reply", "count", "window")),
+    **dict.fromkeys(("llm_options",), ("model", "reply", "count", "window")),
     **dict.fromkeys(("search_endpoint", "search_way"), ("search",)),
     **dict.fromkeys(("browser", "languages", "user_agent", "robots", "allow_hosts", "max_file_mb"), ("page",)),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, get_args
 
 import click
 
@@ -13,6 +13,7 @@ from ..core.options import Limits, Options, WebOptions
 from ..core.registry import split_spec
 from ..core.settings import Settings
 from ..core.text.near import did_you_mean
+from ..core.types import OutputFormat
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -31,7 +32,7 @@ class Choice(click.Choice):  # type: ignore[type-arg]  # older versions of click
             self.fail(error.message.rstrip(".") + (did_you_mean(str(value), self.choices) or "."), param, ctx)
 
 
-FORMATS: Final = Choice(["html", "markdown", "text"])
+FORMATS: Final = Choice(get_args(OutputFormat))
 _PICTURES: Final = "Send up to N pictures of the evidence to a model that reads images; 0: none."
 _QUOTES: Final = "Quotes at most; short for --extractor sentences:N. By default 2 of one page, 5 of several."
 PAGE: Final = click.Path()

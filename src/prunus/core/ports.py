@@ -169,18 +169,6 @@ class Door(Protocol):
         ...
 
 
-class Fetcher(Protocol):
-    """Fetches pages through the egress door."""
-
-    async def fetch(self, url: str) -> Page:
-        """Return the page.
-
-        :raises OutsideFailed: the server failed or timed out.
-        :raises BadPage: the page cannot be used.
-        """
-        ...
-
-
 class LanguageModel:
     """What a language model says of itself, with what holds where it says nothing; engines inherit it."""
 

@@ -8,6 +8,7 @@ entry-point group of the kind, as ``prunus.scorers``; they may not take the name
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import sys
@@ -134,6 +135,37 @@ def needs_of(kind: str, spec: str, required: bool = False) -> list[str]:
         for name in parameters
         if name in KINDS and not (required and parameters[name].default is not inspect.Parameter.empty)
     ]
+
+
+@cache
+def class_constants(kind: str, spec: str, names: tuple[str, ...]) -> tuple[Any, ...]:
+    """Return constants of an engine's class. A built-in engine's module is parsed, not imported: a PDF reader is large.
+
+    :raises UnknownEngine: no such engine, or its class lacks a constant.
+    """
+    if spec in _built_in(kind):
+        module = _ROOT.joinpath(*_built_in(kind)[spec].split(".")[1:]).with_suffix(".py")
+        values = _constants_of(module.read_text("utf-8"))
+        return tuple(values[name] for name in names)
+    built = engine_class(kind, spec)
+    try:
+        return tuple(getattr(built, name) for name in names)
+    except AttributeError as error:
+        raise UnknownEngine(f"{kind} {spec}: the class has no {error.name}", subject=spec) from error
+
+
+def _constants_of(source: str) -> dict[str, Any]:
+    """Return the literal assignments at the head of a module's class ``Engine``."""
+    head = source[source.index("\nclass Engine") :]
+    [body] = ast.parse(head[: head.index("\n    def ")]).body
+    assert isinstance(body, ast.ClassDef)  # by the search above
+    return {
+        target.id: ast.literal_eval(node.value)
+        for node in body.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
 
 
 def shadowed(kind: str) -> list[tuple[str, str]]:

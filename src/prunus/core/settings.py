@@ -64,17 +64,17 @@ class Settings:
     :param chunk_tokens: target size of a chunk of a new index, in tokens.
     :param summary_tokens: tokens of a summary of a new index at most.
     :param tree: ``collection`` builds one tree over a new index, ``document`` one tree for each document.
-    :param llm_endpoint: address that serves the model of ``openai:MODEL``; '' is OpenAI's service.
     :param llm_key, embedder_key, reranker_key, path_key: API key of the service of that engine; never shown.
     :param tiktoken_folder: folder of the vocabularies of ``tiktoken:NAME``; '' is a folder of ``home``.
     :param model_calls: whether language models may be called at all.
     :param threads: threads of local models; 0 leaves the number to the model's runtime.
-    :param embed_cache_mb: size of the embedding cache on disk, in MiB; 0 for no cache.
     :param prices: USD per million tokens by model, as ``{"gpt-4o-mini": {"prompt": 0.15, "completion": 0.6}}``.
     :param llm_options: further options of the language model's engine.
     :param path_options: further options of ``path_scorer``, and ``prompt``: ``paths``, ``htmlrag``,
         ``htmlrag_released`` or ``bare``.
     :param budget: token budget of the evidence.
+    :param formats: formats of documents in files of your own, as ``path/to/file.py:Class``, separated by commas; for
+        their suffixes and media types they come before those of Prunus.
     :param max_files: files that a folder may hold at most.
     :param max_file_mb: size of one file or fetched page, in MiB.
     :param home: folder for caches, snapshots and models that Prunus keeps between runs; where it cannot be written,
@@ -89,7 +89,6 @@ class Settings:
     :param connect_seconds, read_seconds, total_seconds: timeouts of one page: to connect, between two reads, in all.
     :param at_once, per_host: pages fetched at once, in all and from one host.
     :param delay: least pause between two requests to a host, in seconds.
-    :param max_delay: longest pause that is obeyed, in seconds; a host whose robots.txt asks for more is not read.
     :param retries: retries where a host is busy.
     :param cache_mb: size of the cache of fetched pages, in MiB; 0 for no cache.
     :param snapshots_mb: size of the store of cited pages, kept so that citations can be checked later, in MiB.
@@ -129,19 +128,18 @@ class Settings:
     chunk_tokens: int = 100
     summary_tokens: int = 100
     tree: str = "collection"
-    llm_endpoint: str = ""
     llm_key: str = field(default="", repr=False)
     embedder_key: str = field(default="", repr=False)
     reranker_key: str = field(default="", repr=False)
     path_key: str = field(default="", repr=False)
     model_calls: bool = True
     threads: int = 0
-    embed_cache_mb: int = 0
     tiktoken_folder: str = ""
     prices: Mapping[str, Any] = field(default_factory=dict)
     llm_options: Mapping[str, Any] = field(default_factory=dict)
     path_options: Mapping[str, Any] = field(default_factory=dict)
     budget: int = 4096
+    formats: tuple[str, ...] = ()
     max_files: int = 10_000
     max_file_mb: int = 64
     home: str = "~/.prunus"
@@ -158,7 +156,6 @@ class Settings:
     at_once: int = 16
     per_host: int = 4
     delay: float = 0.0
-    max_delay: float = 60.0
     retries: int = 3
     cache_mb: int = 512
     snapshots_mb: int = 1024

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from ..core.types import OutputFormat
+
 MOST_PAGES = 1_000
 """Pages of a body at most, whatever the operator allows."""
 _MOST_FIELDS = 200
@@ -13,7 +15,6 @@ _MOST_FIELDS = 200
 
 Text = Annotated[str, Field(max_length=20_000)]
 Short = Annotated[str, Field(max_length=300)]
-OutputFormat = Literal["html", "markdown", "text"]
 
 _PAGE = {"html": "<h1>Bridge</h1><p>The bridge opened in 1932.</p>", "url": "https://example.org/bridge"}
 

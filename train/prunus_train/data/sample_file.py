@@ -23,7 +23,6 @@ from typing import Any, TypeVar
 from prunus.core.errors import BadBudget, OverWindow, PrunusError
 from prunus.core.events import TokenEvent
 from prunus.core.ports import LLM
-from prunus.core.settings import load_settings
 from prunus.core.types import Message
 from prunus_train.errors import DataBroken, TrainError
 
@@ -141,8 +140,7 @@ class KeptReplies:
         :param about: all that the text depends on, ready for JSON.
         :param make: returns the coroutine that makes it.
         """
-        whole = [load_settings().llm_endpoint, about]
-        key = hashlib.sha256(json.dumps(whole, sort_keys=True, default=str).encode()).hexdigest()
+        key = hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode()).hexdigest()
         with self._lock:
             if key in self._known:
                 self.kept += 1

@@ -1,4 +1,4 @@
-"""``prunus cache``: show or clear the caches on disk: fetched pages, snapshots and vectors."""
+"""``prunus cache``: show or clear the caches on disk: fetched pages and snapshots."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any, Final
 import click
 
 from ...core.settings import Settings, load_settings
-from ...engines import open_vectors, vectors_folder
 from ...web.reader import open_cache, open_snapshots
 from ..choices import Choice, common
 from ..output import emit, emit_json
@@ -16,7 +15,6 @@ from ..output import emit, emit_json
 STORES: Final = {
     "pages": "fetched pages",
     "snapshots": "pages that answers were made from",
-    "vectors": "embedded texts",
 }
 
 
@@ -62,7 +60,7 @@ def clear(what: str, **flags: Any) -> None:
     \b
     Examples:
       prunus cache clear
-      prunus cache clear --what vectors
+      prunus cache clear --what snapshots
     """
     settings = load_settings()
     gone = {}
@@ -75,19 +73,10 @@ def clear(what: str, **flags: Any) -> None:
 
 
 def _info(name: str, settings: Settings) -> dict[str, Any]:
-    if name == "vectors":
-        entries, size = open_vectors(settings).size()
-        bound = settings.embed_cache_mb << 20
-        return {"path": str(vectors_folder(settings)), "entries": entries, "bytes": size, "max_bytes": bound}
     store = open_cache(settings) if name == "pages" else open_snapshots(settings)
     return asdict(store.info())
 
 
 def _cleared(name: str, settings: Settings) -> int:
     """Clear a cache and return the number of removed entries."""
-    if name == "vectors":
-        vectors = open_vectors(settings)
-        entries, _ = vectors.size()
-        vectors.clear()
-        return entries
     return (open_cache(settings) if name == "pages" else open_snapshots(settings)).clear()

@@ -386,7 +386,7 @@ def find_browser(executable: str = "") -> str:
 
 
 class BrowserFetcher:
-    """Renders pages with a browser (a :class:`prunus.core.ports.Fetcher`).
+    """Renders pages with a browser.
 
     As an ``async`` context manager it keeps one browser for all pages, with a new profile for each page; otherwise
     every page starts a new browser.

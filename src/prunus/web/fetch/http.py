@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 _MOST_HOSTS: Final = 4096  # hosts whose next request time is remembered
 
 
+_LONGEST_DELAY: Final = 60.0
+"""Longest pause that robots.txt may require, in seconds; the pages of a host that requires more fail."""
+
+
 @dataclass(frozen=True, slots=True)
 class Clock:
     """Time and randomness, which tests replace.
@@ -178,7 +182,6 @@ class FetchRules:
     :param at_once: most concurrent pages.
     :param per_host: most concurrent requests to one host.
     :param delay: shortest pause between two requests to a host; robots.txt may require a longer one.
-    :param max_delay: longest pause that robots.txt may require; the pages of a host that requires more fail.
     :param retries: retries after a busy response (429, 5xx) or a broken connection.
     :param backoff: pause before the first retry; doubled for each further one, and varied by half.
     :param max_wait: longest wait that Retry-After may ask for.
@@ -188,7 +191,6 @@ class FetchRules:
     at_once: int = 16
     per_host: int = 4
     delay: float = 0.0
-    max_delay: float = 60.0
     retries: int = 3
     backoff: float = 0.5
     max_wait: float = 30.0
@@ -227,7 +229,7 @@ class _Session:
 
 
 class HttpFetcher:
-    """Fetches pages (:class:`prunus.core.ports.Fetcher`). Inside ``async with`` it reuses connections between pages.
+    """Fetches pages. Inside ``async with`` it reuses connections between pages.
 
     :param door: the egress door, with the limits.
     :param rules: politeness and retries.
@@ -366,11 +368,9 @@ class HttpFetcher:
         if self._robots is not None:
             async with session.turns.robots_lock(url.host):
                 delay = max(delay, await self._robots.delay(session.client, url))
-        if delay > self._rules.max_delay:
-            why = (
-                f"the site asks for {delay:g} s between two requests, and at most {self._rules.max_delay:g} are waited"
-            )
-            raise FetchFailed(str(url), "robots", f"{why}; the operator may raise max_delay")
+        if delay > _LONGEST_DELAY:
+            why = f"the site asks for {delay:g} s between two requests, and at most {_LONGEST_DELAY:g} are waited"
+            raise FetchFailed(str(url), "robots", why)
 
         async def attempt() -> Page:
             await session.turns.wait(url.host, delay)
