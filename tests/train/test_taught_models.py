@@ -83,9 +83,7 @@ def made(folder: Path) -> Path:
     return folder / "all.jsonl"
 
 
-@pytest.fixture(scope="module")
-def taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("taught")
+def taught_in(folder: Path) -> Path:
     recipe = TrainingRecipe(window=4096, rate=6e-3, schedule="cosine", batch=6, checkpointing=False)
     job = training.TrainingJob(
         "sft", made(folder), folder / "model", folder / "work", str(tiny_llm.base(folder / "base")), recipe,
@@ -96,7 +94,7 @@ def taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "model"
 
 
-def test_the_pruner_ranks_the_block_that_it_was_taught(taught: Path) -> None:
+def check_that_the_pruner_ranks_the_block_that_it_was_taught(taught: Path) -> None:
     settings = Settings(path_options={"prompt": "bare"})
     documents = prunus.read(prunus.Page(content=PAGE, media_type="text/html"))
     first = {}
@@ -109,14 +107,14 @@ def test_the_pruner_ranks_the_block_that_it_was_taught(taught: Path) -> None:
     assert [answer in first[taught.parent / "base", question] for question, answer in ASKED.items()] != [True, True]
 
 
-def test_the_pruner_decides_what_a_prompt_keeps(taught: Path) -> None:
+def check_that_the_pruner_decides_what_a_prompt_keeps(taught: Path) -> None:
     settings = Settings(path_options={"prompt": "bare"})
     question = "Which line turns at the first pier?"
     options = prunus.Options(scorer=f"generative:{taught}", max_words=9)
     assert "Line 1 calls" in prunus.prune(PAGE, question, 30, options=options, settings=settings).text
 
 
-def test_the_extractor_names_the_segment_that_it_was_taught(taught: Path) -> None:
+def check_that_the_extractor_names_the_segment_that_it_was_taught(taught: Path) -> None:
     for question, answer in ASKED.items():
         options = prunus.Options(extractor="tags", llm=Engine(str(taught)))
         [passage] = prunus.extract(question, PAGE, options=options, settings=Settings())
@@ -133,13 +131,13 @@ class Served:
         return self._engine.stream(messages, **options)
 
 
-def test_the_parser_plans_what_it_was_taught(taught: Path) -> None:
+def check_that_the_parser_plans_what_it_was_taught(taught: Path) -> None:
     for request, queries in PLANNED.items():
         plan = run(lambda request=request: Planner(Served(taught)).plan([Message("user", request)], NOW))
         assert (plan.needs_search, [query.text for query in plan.queries]) == (bool(queries), queries)
 
 
-def test_what_is_measured_during_training_is_perfect_of_what_was_learned(taught: Path) -> None:
+def check_that_what_is_measured_during_training_is_perfect_of_what_was_learned(taught: Path) -> None:
     tokenizer = base.read_tokenizer(str(taught))
     model = base.read_model(str(taught), tokenizer)
     samples = read_samples(taught.parent / "all.jsonl")
@@ -147,3 +145,12 @@ def test_what_is_measured_during_training_is_perfect_of_what_was_learned(taught:
     wanted = ("hit@1", "mrr", "needs_search", "query_f1", "readable", "tags_exact", "tags_f1")
     assert found == dict.fromkeys(wanted, 1.0)
     assert not model.training
+
+
+def test_one_model_learns_the_samples_of_every_maker_and_changes_what_prunus_answers(tmp_path: Path) -> None:
+    taught = taught_in(tmp_path)  # once: it takes a minute
+    check_that_the_pruner_ranks_the_block_that_it_was_taught(taught)
+    check_that_the_pruner_decides_what_a_prompt_keeps(taught)
+    check_that_the_extractor_names_the_segment_that_it_was_taught(taught)
+    check_that_the_parser_plans_what_it_was_taught(taught)
+    check_that_what_is_measured_during_training_is_perfect_of_what_was_learned(taught)

@@ -174,7 +174,7 @@ def test_fitting_brings_texts_to_their_vectors() -> None:
     table = drawn.normal(size=(50, 8)).astype(np.float32)
     said: list[str] = []
     nothing = fit.StaticQuestions((), (), ())
-    plan = fit.FitPlan(taught=200, asked=0, batch=16, rate=3e-2)
+    plan = fit.FitPlan(taught=60, asked=0, batch=16, rate=3e-2)
     found = fit.fit(table, fit.TaughtTexts(ids, targets), nothing, (), plan, said.append)
     losses = [float(line.rsplit(" ", 1)[1]) for line in said]
     assert losses[-1] < 0.3 * losses[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,9 @@ from prunus.evidence.score._trie import grow, log_probabilities, sum_along_paths
 from prunus.evidence.score.paths.transformers.engine import Engine
 from prunus.evidence.score.paths.transformers.loaded import Loaded
 from prunus.models.chat_prompt import forged_marks
+from prunus_evals.metrics.ranked import of_scores
+from prunus_evals.metrics.tagged import precision_recall_f1
+from prunus_evals.metrics.token_f1 import token_f1
 from prunus_train.llm.samples import ChatSample, SampleEncoder
 
 LONGEST = 256
@@ -24,11 +26,9 @@ def measure(model: Any, tokenizer: Any, samples: Sequence[ChatSample]) -> dict[s
     """Return the mean of each metric over samples.
 
     A pruner ranks the blocks of each page (``hit@1``, ``mrr``); a parser and an extractor write their replies
-    (``needs_search``, ``query_f1``; ``tags_f1``, ``tags_exact``; ``readable``). {} where the evaluations are not
-    installed, or the samples are of no kind that has a metric.
+    (``needs_search``, ``query_f1``; ``tags_f1``, ``tags_exact``; ``readable``). {} where the samples
+    are of no kind that has a metric.
     """
-    if find_spec("selectolax") is None:  # the metrics need the extra `evals`
-        return {}
     import torch
 
     training = model.training
@@ -53,8 +53,6 @@ def _measured(model: Any, tokenizer: Any, sample: ChatSample) -> dict[str, float
 
 
 def _ranked(model: Any, tokenizer: Any, sample: ChatSample) -> dict[str, float]:
-    from prunus_evals.metrics.ranked import of_scores
-
     engine = Engine.of(Loaded(model, tokenizer, forged_marks(tokenizer), "the model in training"), {"mode": "tree"})
     tree, leaves = grow(engine.encode(sample.paths), engine.stop)
     scores = sum_along_paths(tree, log_probabilities(tree, engine.branches(sample.messages, tree)))[leaves]
@@ -75,8 +73,6 @@ def _written(model: Any, tokenizer: Any, sample: ChatSample) -> str:
 
 
 def _planned(reply: str, target: str) -> dict[str, float]:
-    from prunus_evals.metrics.token_f1 import token_f1
-
     plan, _ = read_plan(reply)
     wanted, fault = read_plan(target)
     if wanted is None:
@@ -91,8 +87,6 @@ def _planned(reply: str, target: str) -> dict[str, float]:
 
 
 def _tagged(reply: str, target: str) -> dict[str, float]:
-    from prunus_evals.metrics.tagged import precision_recall_f1
-
     known = range(1_000)
     wanted, read = {*read_tags(target, known).tags}, read_tags(reply, known)
     named = {*read.tags}
