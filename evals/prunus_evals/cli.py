@@ -33,7 +33,7 @@ from prunus_evals.errors import EvalError, ReaderFailed, SystemFailed
 from prunus_evals.progress import Progress
 from prunus_evals.records import Outcome
 from prunus_evals.report.files import write as write_report
-from prunus_evals.report.markdown import markdown
+from prunus_evals.report.tables import markdown
 from prunus_evals.split import Half
 from prunus_evals.stats import counted
 from prunus_evals.store import FILE, opened

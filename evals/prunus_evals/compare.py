@@ -13,8 +13,7 @@ from prunus_evals.provenance import differences
 from prunus_evals.readers import joined
 from prunus_evals.records import Outcome
 from prunus_evals.report.numbers import COSTS, HELD, Cell, cells_of, difference, estimate
-from prunus_evals.report.safe import readable
-from prunus_evals.report.text import half_of
+from prunus_evals.report.tables import half_of, readable
 from prunus_evals.split import half
 from prunus_evals.stats import NONE_BELOW, apart, counted, shown
 from prunus_evals.store import opened

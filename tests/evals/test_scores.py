@@ -84,7 +84,7 @@ def test_report(outcomes: list[Outcome]) -> None:
     result = report.summary(outcomes, "dev", systems.DEFAULT)
     text = report.table(result)
     assert "table_qa, dev half: 3 questions, 2 pages" in text
-    assert "default minus this system" in text
+    assert "Δ" in text
     numbers = json.loads(report.json_line(result))["table_qa"]["systems"]
     assert numbers["other"]["8"]["answer"][0] == pytest.approx(2 / 3, abs=1e-4)
     assert numbers["other"]["8"]["default_minus_this"][0] == pytest.approx(1 / 3, abs=1e-4)
@@ -93,7 +93,7 @@ def test_report(outcomes: list[Outcome]) -> None:
 
 def test_report_without_the_default(outcomes: list[Outcome]) -> None:
     alone = [outcome for outcome in outcomes if outcome.system == "other"]
-    assert "default minus" not in report.table(report.summary(alone, "dev", systems.DEFAULT))
+    assert "Δ +" not in report.table(report.summary(alone, "dev", systems.DEFAULT))
 
 
 def test_gate_uses_the_reports_numbers(outcomes: list[Outcome]) -> None:

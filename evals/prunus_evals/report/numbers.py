@@ -269,7 +269,6 @@ def _task(task: str, cells: Cells, half: Wanted, default: str) -> dict[str, Any]
         "rows": rows,
         "systems": systems,
         "groups": _groups(cells),
-        "grid": _grid(cells),
     }
 
 
@@ -322,24 +321,6 @@ def _groups(cells: Cells) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
 def _means(own: Cell) -> dict[str, Any]:
     names = _unique(name for outcome in own.values() for name in outcome.scores)
     return {**{name: estimate(own, name).numbers() for name in names}, "questions": len(own)}
-
-
-def _grid(cells: Cells) -> dict[str, dict[str, list[dict[str, Any]]]]:
-    """Return the means of needles by row and budget: one entry for each length of the haystack and depth."""
-    found: dict[str, dict[str, list[dict[str, Any]]]] = {}
-    for (_, row, budget), cell in cells.items():
-        places: dict[tuple[str, str], dict[str, Outcome]] = {}
-        for question, outcome in cell.items():
-            if {"length", "depth"} <= outcome.labels.keys():
-                places.setdefault((outcome.labels["length"], outcome.labels["depth"]), {})[question] = outcome
-        if places:
-            found.setdefault(row, {})[str(budget)] = [
-                {"length": length, "depth": depth, "questions": len(own),
-                 **{name: _mean(outcome.scores[name] for outcome in own.values() if name in outcome.scores)
-                    for name in _unique(name for outcome in own.values() for name in outcome.scores)}}
-                for (length, depth), own in sorted(places.items(), key=lambda item: [*map(in_order, item[0])])
-            ]  # fmt: skip
-    return found
 
 
 def in_order(value: str) -> tuple[float, str]:
