@@ -27,7 +27,6 @@ from .core.types import (
     Answer,
     BlockRecord,
     Citation,
-    Context,
     Hit,
     Message,
     Metadata,
@@ -38,6 +37,7 @@ from .core.types import (
     Span,
 )
 from .core.version import __version__ as __version__
+from .evidence.context import Context
 from .evidence.documents import Documents
 from .index.terms import Retrieval
 from .pages.write.style import CLEAN, LEAN, Style

@@ -16,10 +16,10 @@ from prunus.core.errors import BadBudget, BadInput, OverWindow
 from prunus.core.options import Options
 from prunus.core.registry import make_engine
 from prunus.core.settings import Settings
-from prunus.core.types import Context
 from prunus.engines import assemble, stages_of
 from prunus.evidence.block_size import coarse_budget_for, coarse_words_for, fine_words_for
 from prunus.evidence.blocks import Blocks
+from prunus.evidence.context import Context
 from prunus.evidence.documents import Documents
 from prunus.evidence.prune import prune as prune_with
 from prunus.evidence.two_stage import sizes_for

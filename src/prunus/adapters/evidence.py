@@ -16,7 +16,8 @@ from ..core.errors import BadInput, NothingFound, PrunusError
 from ..core.options import Options
 from ..core.settings import Settings, load_settings
 from ..core.sync import in_a_thread
-from ..core.types import Context, Metadata, OutputFormat, Page
+from ..core.types import Metadata, OutputFormat, Page
+from ..evidence.context import Context
 from ..evidence.documents import Documents
 from ..pages.metadata import known_metadata
 from ..pages.sources import is_address, listed

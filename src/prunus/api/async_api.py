@@ -14,7 +14,8 @@ from ..core.errors import PrunusError
 from ..core.options import Options
 from ..core.settings import Settings, load_settings
 from ..core.sync import in_a_thread
-from ..core.types import Context, OutputFormat, Page
+from ..core.types import OutputFormat, Page
+from ..evidence.context import Context
 from ..evidence.documents import Documents
 from ..pages.sources import Source, is_address, listed
 from ..pages.write.style import CLEAN, Style

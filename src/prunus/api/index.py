@@ -21,8 +21,9 @@ from ..core.options import Options
 from ..core.registry import make_engine
 from ..core.settings import Settings, load_settings
 from ..core.sync import run
-from ..core.types import Answer, Context, OutputFormat
+from ..core.types import Answer, OutputFormat
 from ..engines import Maker, assemble, formats
+from ..evidence.context import Context
 from ..evidence.documents import Documents
 from ..evidence.prune import prune as prune_documents
 from ..index.nodes import NodeStore, NoIndex, Preparing

@@ -12,8 +12,9 @@ from ..core.options import Options
 from ..core.settings import Settings, load_settings
 from ..core.sync import run
 from ..core.text.near import did_you_mean
-from ..core.types import Context, Metadata, OutputFormat, Page, Passage
+from ..core.types import Metadata, OutputFormat, Page, Passage
 from ..engines import Maker, assemble, formats
+from ..evidence.context import Context
 from ..evidence.documents import Documents, read_pages
 from ..evidence.prune import prune as prune_documents
 from ..evidence.segments import segments

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ..core.types import Answer, Context
+from ..core.types import Answer
+from ..evidence.context import Context
 from ..pages.metadata import known_metadata
 from ..pages.tree import Tree
 

@@ -6,7 +6,8 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Final
 
-from ..core.types import BlockRecord, Context
+from ..core.types import BlockRecord
+from ..evidence.context import Context
 from .output import one_line
 
 BELOW: Final = 20

@@ -14,8 +14,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from ..core.types import BlockRecord, Context
+from ..core.types import BlockRecord
 from ..core.version import __version__
+from ..evidence.context import Context
 from ..evidence.documents import Documents
 from .output import counted
 from .trees import as_html

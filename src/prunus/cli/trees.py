@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ..core.types import Context
+from ..evidence.context import Context
 
 LINES: Final = 40
 """Rows of a tree on a terminal at most."""

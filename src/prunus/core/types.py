@@ -5,11 +5,10 @@ Trees and blocks are in :mod:`prunus.pages.tree` and :mod:`prunus.evidence.block
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from .errors import BadInput
 from .options import Limits as Limits
 from .options import Options as Options
 from .options import WebOptions as WebOptions
@@ -111,117 +110,6 @@ class DocumentInfo:
     title: str
     kept: int
     blocks: int
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """The evidence that pruning kept, rendered in the format that the token budget was given for.
-
-    :param output: the evidence, in ``format``.
-    :param tokens: tokens of exactly ``output``.
-    :param blocks: every block, kept or not, in document order.
-    :param seconds: wall time by stage.
-    :param engines: engine specs by kind.
-    :param warnings: what was left out of the evidence, and why.
-    :param trace: a record of each scoring stage, where there were two.
-    :param tree: the token tree of the scorer ``generative``, for drawing; None for other scorers.
-    """
-
-    output: str
-    format: OutputFormat
-    tokens: int
-    budget: int
-    question: str
-    blocks: Sequence[BlockRecord]
-    documents: Sequence[DocumentInfo]
-    engines: Mapping[str, str]
-    seconds: Mapping[str, float]
-    max_words: int
-    _kept: Sequence[int] = field(repr=False, compare=False)
-    _render: Callable[[OutputFormat], str] = field(repr=False, compare=False)
-    _count: Callable[[str], int] = field(repr=False, compare=False)
-    _mark: Callable[[int, bool, bool], str] = field(repr=False, compare=False)
-    _before: Callable[[], int] = field(repr=False, compare=False)
-    _of: Callable[[int, OutputFormat], str] = field(repr=False, compare=False)
-    _metadata: Callable[[int], Metadata] = field(repr=False, compare=False)
-    warnings: Sequence[str] = ()
-    trace: Sequence[Trace] = field(default=(), compare=False)
-    tree: Any = field(default=None, repr=False, compare=False)
-
-    def render(self, format: OutputFormat) -> str:
-        """Return the same evidence in another format; its token count may differ, see ``tokens_of``."""
-        return self.output if format == self.format else self._render(format)
-
-    def tokens_of(self, format: OutputFormat) -> int:
-        """Return the tokens of the evidence in ``format``."""
-        return self.tokens if format == self.format else self._count(self._render(format))
-
-    def tokens_before(self) -> int:
-        """Return the tokens of the cleaned documents in the output's format, before pruning.
-
-        Each call renders and tokenises every document.
-        """
-        return self._before()
-
-    def of(self, document: int, format: OutputFormat | None = None) -> str:
-        """Return the evidence of one document alone, without a header line; '' where nothing of it was kept.
-
-        :param document: number of the document, from 0.
-        :param format: by default that of the output.
-        :raises BadInput: no such document.
-        """
-        return self._of(self._number(document), format or self.format)
-
-    def metadata(self, document: int) -> Metadata:
-        """Return what a document says about itself; its date is that of the search hit where the page has none.
-
-        :param document: number of the document, from 0.
-        :raises BadInput: no such document.
-        """
-        return self._metadata(self._number(document))
-
-    def _number(self, document: int) -> int:
-        if not 0 <= document < len(self.documents):
-            raise BadInput(f"there is no document {document}; there are {len(self.documents)}", subject="document")
-        return document
-
-    def mark(self, document: int = 0, *, details: bool = False, style: bool = False) -> str:
-        """Return the source of a document with the kept blocks marked, and otherwise unchanged.
-
-        Start tags of kept elements get ``data-prunus="kept"``. They get ``data-prunus="kept-text"`` where only the
-        words directly in the element were kept. Bytes are decoded as the parser decoded them. A document of
-        another format is marked in the HTML made of it.
-
-        :param document: number of the document, from 0.
-        :param details: write the element's blocks and their scores into ``data-prunus-block`` and
-            ``data-prunus-score``.
-        :param style: write a ``<style>`` into the page that shows the marked parts in a browser.
-        :raises BadInput: no such document.
-        """
-        return self._mark(document, details, style)
-
-    @property
-    def html(self) -> str:
-        """The evidence as HTML."""
-        return self.render("html")
-
-    @property
-    def markdown(self) -> str:
-        """The evidence as Markdown."""
-        return self.render("markdown")
-
-    @property
-    def text(self) -> str:
-        """The evidence as plain text."""
-        return self.render("text")
-
-    @property
-    def kept(self) -> list[BlockRecord]:
-        """The blocks that were kept, in document order."""
-        return [self.blocks[index] for index in self._kept]
-
-    def __str__(self) -> str:
-        return self.output
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,26 +7,21 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, overload
-
-import numpy as np
-from numpy.typing import NDArray
 
 from ..core.errors import BadBudget, BadInput
 from ..core.options import Options
-from ..core.types import BlockRecord, Context, DocumentInfo, Metadata, OutputFormat, Span
-from ..pages.tree import Tree
+from ..core.types import DocumentInfo, OutputFormat
 from ..pages.write.style import LEAN, Style
-from ..pages.write.whole import render_tree
 from .block_size import max_words_for
 from .blocks import Blocks
+from .context import Context, Records
 from .documents import Documents
 from .engines import Engines
 from .greedy import Selection, select
 from .refine import subset
-from .render import Rendering, render_blocks
+from .render import Rendering
 from .two_stage import RankedBlocks, Scorers, Writing, cut_best, rank, rank_once, second_stage, sizes_for
 
 
@@ -160,7 +155,6 @@ def _context(
         DocumentInfo(tree.document, tree.url, tree.title, kept_counts[number], block_counts[number])
         for number, tree in enumerate(blocks.trees)
     ]
-    counter = call.engines.counter
     return Context(
         output=chosen.output,
         format=rendering.format,
@@ -172,21 +166,11 @@ def _context(
         engines=_names(call.engines, ranked),
         seconds=_by_stage(call.seconds, ranked),
         max_words=blocks.max_words,
+        _blocks=blocks,
         _kept=kept,
-        _render=lambda format: render_blocks(blocks, kept, replace(rendering, format=format)),
-        _count=lambda text: int(counter.count([text])[0]),
-        _mark=lambda document, details, style: _marked(
-            blocks, kept, document, scores.tolist() if details else None, style
-        ),
-        _before=lambda: sum(
-            int(counter.count([render_tree(tree, rendering.format, rendering.style)])[0]) for tree in blocks.trees
-        ),
-        _of=lambda document, format: render_blocks(
-            blocks,
-            [index for index in kept if blocks.blocks[index].document == document],
-            replace(rendering, format=format, headers=False),
-        ),
-        _metadata=lambda document: _metadata(blocks.trees[document]),
+        _scores=scores,
+        _rendering=rendering,
+        _counter=call.engines.counter,
         warnings=(
             *(f"{tree.url or tree.document}: {said}" for tree in blocks.trees for said in tree.warnings),
             *ranked.warnings,
@@ -194,14 +178,6 @@ def _context(
         trace=tuple(ranked.trace),
         tree=ranked.tree,
     )
-
-
-def _metadata(tree: Tree) -> Metadata:
-    """Return a document's metadata, with the date that the search gave where the page says none."""
-    from ..pages.metadata import known_metadata  # a late import: few calls need it
-
-    known = known_metadata(tree)
-    return known if known.published else replace(known, published=tree.published)
 
 
 def _names(engines: Engines, ranked: RankedBlocks) -> Mapping[str, str]:
@@ -221,75 +197,3 @@ def _by_stage(seconds: Mapping[str, float], ranked: RankedBlocks) -> Mapping[str
     for name, value in seconds.items():
         split |= {**parts, "score, rest": max(0.0, value - sum(parts.values()))} if name == "score" else {name: value}
     return split
-
-
-def _marked(blocks: Blocks, kept: Sequence[int], document: int, scores: Sequence[float] | None, style: bool) -> str:
-    from .mark import mark  # a late import: few calls mark, and marking loads the parser
-
-    return mark(blocks, kept, document, scores, style=style)
-
-
-class Records(Sequence[BlockRecord]):
-    """The records of all blocks, in document order; each is built on access, because a page may have very many blocks.
-
-    :param scores: one score per block, float64 [n].
-    :param kept: indices of the kept blocks.
-    :param required: the kept blocks that were taken because another block requires them.
-    :param parts: blocks that are parts of a block that was too large.
-    :param stages: the stage that gave each score, int [n]; None where there was one stage.
-    """
-
-    def __init__(
-        self,
-        blocks: Blocks,
-        scores: NDArray[np.float64],
-        kept: Collection[int],
-        required: Collection[int],
-        parts: Collection[int],
-        stages: NDArray[Any] | None = None,
-    ) -> None:
-        self._blocks, self._scores, self._stages = blocks, scores, stages
-        self._kept, self._required, self._parts = frozenset(kept), frozenset(required), frozenset(parts)
-
-    def __len__(self) -> int:
-        return len(self._blocks)
-
-    @overload
-    def __getitem__(self, index: int) -> BlockRecord: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[BlockRecord]: ...
-    def __getitem__(self, index: int | slice) -> BlockRecord | list[BlockRecord]:
-        if isinstance(index, slice):
-            return [self._record(place) for place in range(*index.indices(len(self)))]
-        return self._record(range(len(self))[index])
-
-    def __iter__(self) -> Iterator[BlockRecord]:
-        return map(self._record, range(len(self)))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Records | list | tuple):
-            return NotImplemented
-        return len(self) == len(other) and all(mine == theirs for mine, theirs in zip(self, other, strict=True))
-
-    __hash__ = None  # type: ignore[assignment]  # compared by content, like a list
-
-    def __repr__(self) -> str:
-        return f"<records of {len(self)} blocks, {len(self._kept)} kept>"
-
-    def _record(self, index: int) -> BlockRecord:
-        blocks = self._blocks
-        block = blocks.blocks[index]
-        role: Literal["scored", "header", "cut"]
-        role = "header" if index in self._required else "cut" if index in self._parts else "scored"
-        return BlockRecord(
-            index,
-            block.document,
-            blocks.path(index),
-            float(self._scores[index]),
-            block.words,
-            index in self._kept,
-            role,
-            blocks.texts[index],
-            Span(blocks.trees[block.document].document, *blocks.span(index)),
-            1 if self._stages is None else int(self._stages[index]),
-        )

@@ -30,8 +30,9 @@ from ..core.events import (
 )
 from ..core.options import Limits, Options
 from ..core.sync import in_a_thread
-from ..core.types import Context, Page, SearchRequest
+from ..core.types import Page, SearchRequest
 from ..core.version import __version__
+from ..evidence.context import Context
 from ..models.prompts.render import fenced, harmless
 from ..pages.sources import Source, is_address, read_file
 from ..pages.tree import Tree

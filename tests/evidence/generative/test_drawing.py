@@ -18,8 +18,9 @@ from prunus.core.options import Options
 from prunus.core.ports import Branches, TokenTree
 from prunus.core.registry import make_engine
 from prunus.core.settings import Settings
-from prunus.core.types import Context, Message
+from prunus.core.types import Message
 from prunus.engines import assemble
+from prunus.evidence.context import Context
 from prunus.evidence.documents import Documents
 from prunus.evidence.prune import prune as prune_with
 

@@ -14,7 +14,7 @@ from ...api.pages import Pruner, with_links
 from ...api.plain import context_record
 from ...core.errors import BadInput
 from ...core.settings import load_settings
-from ...core.types import Context
+from ...evidence.context import Context
 from ...evidence.documents import Documents
 from ...evidence.mark import text_for_file
 from ..choices import FORMATS, PAGE, budget, common, engines, granularity, options_from, origin, question, shape, stages
