@@ -157,6 +157,7 @@ def test_ctrl_c_without_a_folder_says_that_nothing_was_kept(monkeypatch: pytest.
     assert "nothing was kept, for want of --out" in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="this system has no signal of Ctrl-C for one process")
 def test_ctrl_c_in_a_shell_is_one_line_and_exit_code_130(tmp_path: Path) -> None:
     write_pages(tmp_path / "data", 150)
@@ -183,6 +184,7 @@ def test_ctrl_c_in_a_shell_is_one_line_and_exit_code_130(tmp_path: Path) -> None
     assert len(stored(out)) == 1200, again
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
 def test_a_killed_run_opens_cleanly_and_goes_on(tmp_path: Path) -> None:
     write_pages(tmp_path / "data", 400)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,9 +26,8 @@ from prunus_evals.judging import summary
 from prunus_evals.judging.judge import ModelJudge
 from prunus_evals.judging.session import Place
 from prunus_evals.progress import Progress
-from prunus_evals.records import Outcome, Question, Reader, Reading, System
+from prunus_evals.records import Asker, Document, Outcome, Question, Reader, Reading, Reply, System
 from prunus_evals.studies import Choice, Number, Row, Study, Table, _sag_published
-from prunus_evals.studies._baselines import Nothing
 from prunus_evals.studies._raptor_published import Published
 from prunus_evals.studies.raptor import cited
 from prunus_evals.systems._extract import Extractor
@@ -381,6 +380,21 @@ def _differences(found: Mapping[str, Any]) -> list[str]:
 
 SEARCH_NEED = "search_need"
 RULES = "planner:rules"
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """No evidence: for questions that a reader answers from their words alone."""
+
+    name: str = "nothing"
+
+    def prepare(self, documents: Sequence[Document]) -> Asker:
+        """Read nothing."""
+        return self
+
+    def ask(self, question: str, budget: int) -> Reply:
+        """Return no evidence."""
+        return Reply("", "text")
 
 
 class PlannerReader:

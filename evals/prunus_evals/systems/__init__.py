@@ -17,8 +17,6 @@ from prunus_evals.records import System
 from prunus_evals.tokens import Counter
 
 DEFAULT = "prunus:trees:html"
-COMPARED = "prunus:trees,prunus:hybrid,prunus:bm25,prunus:static,chunks_bm25,markdown_chunks_bm25,clean_cut,text_cut"
-"""The systems of the published tables of survival, without the reference, which needs an environment of its own."""
 
 
 def files() -> list[str]:
