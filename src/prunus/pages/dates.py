@@ -24,12 +24,12 @@ _DAY_FIRST: Final = re.compile(
 def iso_date(stated: str) -> str:
     """Return a stated date as ISO 8601, no more exact than it was stated; '' where it is none, or not clear."""
     text = stated.strip()[:_LONGEST]
-    found = _COMPACT.match(text) or _ISO.match(text)
-    if found:
-        year, month, day = (part or "" for part in found.groups())
+    result = _COMPACT.match(text) or _ISO.match(text)
+    if result:
+        year, month, day = (part or "" for part in result.groups())
         dated = _checked(year, month, day)
-        clock = _CLOCK.match(text, found.end()) if dated and day else None
-        return dated + _time(clock) if clock else dated if not text[found.end() : found.end() + 1].isalnum() else ""
+        clock = _CLOCK.match(text, result.end()) if dated and day else None
+        return dated + _time(clock) if clock else dated if not text[result.end() : result.end() + 1].isalnum() else ""
     named = _NAMED.match(text)
     if named:
         return _checked(named[3], _month(named[1]), named[2])

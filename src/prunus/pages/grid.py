@@ -123,7 +123,7 @@ def placed_cells(tree: Tree, rows: list[int]) -> Iterator[tuple[int, list[tuple[
     open_cells: list[tuple[int, int, int, int]] = []  # column, width, rows left, cell
     work = 0
     group = -1
-    for place, row in enumerate(rows):
+    for at, row in enumerate(rows):
         if tree.parent[row] != group:  # cells never reach into the next row group
             group, open_cells = tree.parent[row], []
         taken = sorted(open_cells)
@@ -140,7 +140,7 @@ def placed_cells(tree: Tree, rows: list[int]) -> Iterator[tuple[int, list[tuple[
                 column = max(column, taken[index][0] + taken[index][1])
                 index += 1
             width = span(tree, cell, "colspan")
-            height = min(span(tree, cell, "rowspan") or len(rows), len(rows) - place)
+            height = min(span(tree, cell, "rowspan") or len(rows), len(rows) - at)
             line.append((column, cell, height))
             if height > 1:
                 following.append((column, width, height - 1, cell))
@@ -160,7 +160,7 @@ def kept_cells(tree: Tree, table: int, mask: bytearray) -> dict[int, list[tuple[
     known = tree.cache.get(key)
     if known is None:
         rows = table_rows(tree, table)
-        known = tree.cache[key] = ({row: place for place, row in enumerate(rows)}, cells_by_row(tree, rows))
+        known = tree.cache[key] = ({row: index for index, row in enumerate(rows)}, cells_by_row(tree, rows))
     position, shown = known
     kept: list[int] = []
     node, stop = next_kept(mask, table + 1, tree.end[table]), tree.end[table]

@@ -111,20 +111,20 @@ def _first(*values: str) -> str:
 
 
 def _date(*values: str) -> str:
-    return next((found for value in values if value and (found := iso_date(value))), "")
+    return next((result for value in values if value and (result := iso_date(value))), "")
 
 
 def _meta(document: Document) -> dict[str, list[str]]:
     """Return the contents of ``<meta>`` elements by their name, in lower case."""
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for element in document.select("meta[content]")[:_MAX_ITEMS]:
         name = (
             element.attr("property") or element.attr("name") or element.attr("itemprop") or element.attr("http-equiv")
         )
         content = element.attr("content")
         if name and content and content.strip():
-            found.setdefault(name.strip().lower(), []).append(content)
-    return found
+            result.setdefault(name.strip().lower(), []).append(content)
+    return result
 
 
 def _json_items(document: Document) -> tuple[dict[str, Any], str]:
@@ -163,16 +163,16 @@ def _resolved(value: Any, items: dict[str, dict[str, Any]]) -> Any:
 
 def _flat(value: Any) -> list[dict[str, Any]]:
     """Return the items of a JSON-LD value: of its list, and of its ``@graph``."""
-    found: list[dict[str, Any]] = []
+    result: list[dict[str, Any]] = []
     waiting = [value]
-    while waiting and len(found) < _MAX_ITEMS:
+    while waiting and len(result) < _MAX_ITEMS:
         one = waiting.pop()
         if isinstance(one, list):
             waiting.extend(reversed(one[:_MAX_ITEMS]))
         elif isinstance(one, dict):
-            found.append(one)
+            result.append(one)
             waiting.extend(one[key] for key in ("@graph", "mainEntity") if key in one)
-    return found
+    return result
 
 
 def _is_kind(item: dict[str, Any], kinds: tuple[str, ...]) -> bool:
@@ -242,12 +242,12 @@ def _without_site(title: str, site: str) -> str:
 
 def _authors(names: Sequence[str]) -> tuple[str, ...]:
     """Return names on one line each, without "by", addresses and repetitions."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for name in names[:_MAX_AUTHORS]:
         text = _BY.sub("", plain(name[:4_000]), count=1) if _BY.match(plain(name[:20])) else plain(name[:4_000])
         if text and len(text) <= LONGEST["name"] and "://" not in text and text.casefold() not in _NOT_NAMES:
-            found.setdefault(text.casefold(), text)
-    return tuple(found.values())
+            result.setdefault(text.casefold(), text)
+    return tuple(result.values())
 
 
 def _time(document: Document) -> str:

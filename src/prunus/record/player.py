@@ -46,10 +46,10 @@ class Player:
 
     def find(self, kind: str, key: str) -> dict[str, Any] | None:
         """Return the entry of a request; a repeated request gets the next entry, and at the end the last one again."""
-        found = self._known.get((kind, key))
-        if not found:
+        result = self._known.get((kind, key))
+        if not result:
             return None
-        return found.pop(0) if len(found) > 1 else found[0]
+        return result.pop(0) if len(result) > 1 else result[0]
 
     def missing(self, kind: str, what: str) -> None:
         """Check that a request that is not in the record may be sent live.
@@ -114,8 +114,8 @@ class Player:
 
     def given(self) -> list[Page]:
         """Return the caller's pages, which were recorded with the question."""
-        found = [self._page(entry) for entry in self.run.entries if entry["kind"] == "given"]
-        return [page for page in found if isinstance(page, Page)]
+        result = [self._page(entry) for entry in self.run.entries if entry["kind"] == "given"]
+        return [page for page in result if isinstance(page, Page)]
 
     def array(self, entry: Mapping[str, Any], kind: str, shape: Sequence[int]) -> Any:
         """Return the recorded numbers of an entry."""

@@ -91,8 +91,8 @@ def error_from(row: Mapping[str, Any]) -> PrunusError:
         sizes = {name: msgspec.convert(row[name], int) for name in ("window", "needed")}
         return OverWindow(str(row["message"]), **sizes, subject=str(row["subject"]))
     kind = row["kind"] if row["kind"] in _ERRORS else "OutsideFailed"
-    found: PrunusError = getattr(errors, kind)(str(row["message"]), subject=str(row["subject"]))
-    return found
+    result: PrunusError = getattr(errors, kind)(str(row["message"]), subject=str(row["subject"]))
+    return result
 
 
 # --- recording -----------------------------------------------------------------------------------
@@ -132,9 +132,9 @@ class Recorder:
         """Return a clock."""
 
         def now() -> datetime:
-            found = clock()
-            self.keep("clock", "", now=found.isoformat())
-            return found
+            result = clock()
+            self.keep("clock", "", now=result.isoformat())
+            return result
 
         return now
 
@@ -177,9 +177,9 @@ class _RecordedModel(LanguageModel):
             self.count = self._count
 
     def _count(self, texts: Sequence[str]) -> Any:
-        found = self._llm.count(texts)
-        self._recorder.keep("count", digest(self._spec, list(texts)), counts=[int(count) for count in found])
-        return found
+        result = self._llm.count(texts)
+        self._recorder.keep("count", digest(self._spec, list(texts)), counts=[int(count) for count in result])
+        return result
 
     async def ask_window(self) -> int:
         """Return the window of the model, and keep it."""
@@ -223,15 +223,15 @@ class _RecordedSearch:
         """Return the provider's results."""
         key = digest(self._spec, asdict(request))
         try:
-            found: Results = await self._provider.search(request)
+            result: Results = await self._provider.search(request)
         except PrunusError as error:
             self._recorder.keep("search", key, error=error_to(error))
             raise
         except asyncio.CancelledError:
             self._recorder.keep("search", key, error=error_to(OutsideFailed(_LATE_SEARCH, subject="search")))
             raise
-        self._recorder.keep("search", key, request=asdict(request), results=asdict(found))
-        return found
+        self._recorder.keep("search", key, request=asdict(request), results=asdict(result))
+        return result
 
 
 class _RecordedNumbers:
@@ -273,15 +273,15 @@ class _RecordedNumbers:
         return list(self._said("languages"))
 
     def _said(self, member: str) -> Any:
-        found = declared(self._engine, "reranker", member)
-        self._recorder.keep("member", digest(self._spec, member), value=found)
-        return found
+        result = declared(self._engine, "reranker", member)
+        self._recorder.keep("member", digest(self._spec, member), value=result)
+        return result
 
     def _asked(self, method: str, *request: Any) -> Any:
-        found = np.ascontiguousarray(getattr(self._engine, method)(*request), NUMBERS[method])
-        blob = self._recorder.run.keep(found.tobytes())
-        self._recorder.keep("numbers", digest(self._spec, method, request), blob=blob, shape=list(found.shape))
-        return found
+        result = np.ascontiguousarray(getattr(self._engine, method)(*request), NUMBERS[method])
+        blob = self._recorder.run.keep(result.tobytes())
+        self._recorder.keep("numbers", digest(self._spec, method, request), blob=blob, shape=list(result.shape))
+        return result
 
 
 class _RecordedPaths:
@@ -295,30 +295,30 @@ class _RecordedPaths:
     @property
     def stop(self) -> int:
         """See :class:`~prunus.core.ports.PathScorer`."""
-        found = int(self._engine.stop)
-        self._recorder.keep("stop", self._spec, token=found)
-        return found
+        result = int(self._engine.stop)
+        self._recorder.keep("stop", self._spec, token=result)
+        return result
 
     def encode(self, paths: Sequence[str]) -> list[list[int]]:
         """See :class:`~prunus.core.ports.PathScorer`."""
-        found: list[list[int]] = self._engine.encode(paths)
-        self._recorder.keep("encode", digest(self._spec, list(paths)), tokens=found)
-        return found
+        result: list[list[int]] = self._engine.encode(paths)
+        self._recorder.keep("encode", digest(self._spec, list(paths)), tokens=result)
+        return result
 
     def _decode(self, tokens: Sequence[int]) -> list[str]:
-        found: list[str] = self._engine.decode(tokens)
-        self._recorder.keep("decode", digest(self._spec, list(tokens)), texts=found)
-        return found
+        result: list[str] = self._engine.decode(tokens)
+        self._recorder.keep("decode", digest(self._spec, list(tokens)), texts=result)
+        return result
 
     def branches(self, prompt: Sequence[Message], tree: TokenTree) -> Branches:
         """See :class:`~prunus.core.ports.PathScorer`."""
         key = digest(self._spec, called(prompt, {}), tree.token.tolist(), tree.parent.tolist())
         try:
-            found: Branches = self._engine.branches(prompt, tree)
+            result: Branches = self._engine.branches(prompt, tree)
         except PrunusError as error:
             self._recorder.keep("branches", key, error=error_to(error))
             raise
-        logits = np.concatenate([np.asarray(values, LOGITS) for values in found.logits])
-        cost = {"forwards": found.forwards, "tokens": found.tokens, "reused": found.reused}
+        logits = np.concatenate([np.asarray(values, LOGITS) for values in result.logits])
+        cost = {"forwards": result.forwards, "tokens": result.tokens, "reused": result.reused}
         self._recorder.keep("branches", key, blob=self._recorder.run.keep(logits.tobytes()), **cost)
-        return found
+        return result

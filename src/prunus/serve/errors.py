@@ -134,14 +134,14 @@ def _place(error: Mapping[str, Any], body: object) -> str:
         return ".".join(map(str, parts))
     if error.get("type") == "json_invalid":  # its place is a count of characters
         return ""
-    found = []
+    result = []
     for part in parts:
         if (isinstance(body, dict) and part in body) or (isinstance(body, list) and isinstance(part, int)):
             body = body[part]
         elif not (error.get("type") == "missing" and part == parts[-1]):
             continue
-        found.append(str(part))
-    return one_line(".".join(found).encode("utf-8", "replace").decode(), longest=200)
+        result.append(str(part))
+    return one_line(".".join(result).encode("utf-8", "replace").decode(), longest=200)
 
 
 def handle_errors(app: FastAPI, mask: Mask) -> None:
@@ -156,9 +156,9 @@ def handle_errors(app: FastAPI, mask: Mask) -> None:
         return JSONResponse(error_body(error, mask, body), status, headers)
 
     async def invalid(request: Request, error: Exception) -> JSONResponse:
-        found = error.errors() if isinstance(error, RequestValidationError) else []
+        result = error.errors() if isinstance(error, RequestValidationError) else []
         # a list that may be a text, too, has an error as each of them; the deepest says what is wrong
-        same = [one for one in found if one["loc"][:2] == found[0]["loc"][:2]]
+        same = [one for one in result if one["loc"][:2] == result[0]["loc"][:2]]
         first: Mapping[str, Any] = max(same, key=lambda one: len(one["loc"]), default={})
         place = _place(first, getattr(error, "body", None))
         reason = str(first.get("msg", "the request cannot be read")).removeprefix("Value error, ")

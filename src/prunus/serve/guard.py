@@ -128,24 +128,24 @@ class RequestGuard:
         kind, _, key = headers.get("authorization", "").partition(" ")
         try:
             digest = digest_of(key.strip()) if kind.lower() == "bearer" and key.strip() else ""
-            found = await asyncio.wait_for(lookup(partial(state.key, digest)), STATE_SECONDS) if digest else None
-            if found is None:
+            result = await asyncio.wait_for(lookup(partial(state.key, digest)), STATE_SECONDS) if digest else None
+            if result is None:
                 why = "this key does not work" if digest else "this needs a key: send Authorization: Bearer KEY"
                 raise RequestRefused(401, why)
             wanted = _wanted(path, scope["method"])
-            if wanted and not set(wanted) & set(found.scopes):
-                raise RequestRefused(403, f"the key {found.name} may not {wanted[0]}")
-            limits = {span: most for span, most in (("minute", found.a_minute), ("day", found.a_day)) if most}
+            if wanted and not set(wanted) & set(result.scopes):
+                raise RequestRefused(403, f"the key {result.name} may not {wanted[0]}")
+            limits = {span: most for span, most in (("minute", result.a_minute), ("day", result.a_day)) if most}
             if limits and not path.startswith(_NOT_COUNTED):
-                count = partial(state.count, found.name, limits, time.time())
+                count = partial(state.count, result.name, limits, time.time())
                 wait = await asyncio.wait_for(lookup(count), STATE_SECONDS)
                 if wait:
-                    raise RequestRefused(429, f"the key {found.name} has used its quota", retry_after=wait)
+                    raise RequestRefused(429, f"the key {result.name} has used its quota", retry_after=wait)
         except (PrunusError, TimeoutError) as error:
             logging.getLogger("prunus.serve").error("the state cannot be read: %s", str(error) or "no answer in time")
             raise RequestRefused(503, "the server cannot check keys now; try again soon", retry_after=5) from None
-        scope.setdefault("state", {})["key"] = found
-        return found.name
+        scope.setdefault("state", {})["key"] = result
+        return result.name
 
     def _limited(self, receive: Receive) -> Receive:
         """Return ``receive`` with limits on the bytes of the body and on the time to send it."""

@@ -115,10 +115,10 @@ def add_indexes(app: FastAPI, server: Server) -> None:
                     403, f"{name} is an index of the operator, and cannot be changed here", param="name"
                 )
             return f"={name}"
-        found = await server.workers.lookup(partial(created.find, caller, name))
-        if found is None:
+        result = await server.workers.lookup(partial(created.find, caller, name))
+        if result is None:
             raise await no_index(name, server, caller, "name")
-        return found.id
+        return result.id
 
     async def given(caller: str, kind: Kind, name: str, place: str, documents: list[InputDocument]) -> Response:
         """Give a job to the workers."""
@@ -186,9 +186,9 @@ def add_indexes(app: FastAPI, server: Server) -> None:
         """Delete an index of the key. It is gone at once, and its jobs end; the job removes its data."""
         if name in options.indexes:
             raise RequestRefused(403, f"{name} is an index of the operator, and cannot be deleted here", param="name")
-        found = await server.workers.lookup(partial(created.find, caller, name))
+        result = await server.workers.lookup(partial(created.find, caller, name))
         try:
-            job = await server.workers.lookup(partial(queue.delete_index, found, options.key_jobs)) if found else None
+            job = await server.workers.lookup(partial(queue.delete_index, result, options.key_jobs)) if result else None
         except ManyJobs as error:
             raise RequestRefused(429, str(error), retry_after=10) from None
         if job is None:
@@ -205,9 +205,9 @@ def add_indexes(app: FastAPI, server: Server) -> None:
     ) -> DocumentList:
         """List the documents of an index."""
         index = await opened(name, caller)
-        found = await server.workers.call(index.store.documents)
+        result = await server.workers.call(index.store.documents)
         return DocumentList(
-            total=len(found),
+            total=len(result),
             documents=[
                 IndexedRecord(
                     id=server.mask.record(document.id, "document"),
@@ -216,7 +216,7 @@ def add_indexes(app: FastAPI, server: Server) -> None:
                     language=document.language,
                     published=document.metadata.get("published", ""),
                 )
-                for document in found[offset : offset + limit]
+                for document in result[offset : offset + limit]
             ],
         )
 

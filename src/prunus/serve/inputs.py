@@ -162,8 +162,8 @@ async def index_place(name: str, server: Server, caller: str, param: str = "inde
     operators = server.options.indexes
     if name in operators:
         return operators[name]
-    if found := await server.workers.lookup(partial(server.created.find, caller, name)):
-        return server.created.place(found.id)
+    if result := await server.workers.lookup(partial(server.created.find, caller, name)):
+        return server.created.place(result.id)
     raise await no_index(name, server, caller, param)
 
 

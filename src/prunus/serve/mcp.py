@@ -282,13 +282,13 @@ class Tools:
 
     async def _search(self, call: SearchCall, caller: Caller) -> Done:
         request = SearchRequest(call.query, count=call.count)
-        found = await self._workers.within(partial(asearch, request, settings=self._settings), caller.name)
+        result = await self._workers.within(partial(asearch, request, settings=self._settings), caller.name)
         hits = [
             {"url": hit.url, "title": one_line(hit.title, longest=_LINE),
              "snippet": one_line(hit.snippet, longest=_SNIPPET), "published": hit.published}
-            for hit in found.hits[: call.count]
+            for hit in result.hits[: call.count]
         ]  # fmt: skip
-        record = self._safe({"hits": hits, "warnings": list(found.warnings)})
+        record = self._safe({"hits": hits, "warnings": list(result.warnings)})
         lines = [f"{number}. {_named(hit)}\n   {hit['snippet']}" for number, hit in enumerate(record["hits"], 1)]
         return Done(record, fenced("\n".join([*lines, *record["warnings"]]) or "no hits", "hits of a search"))
 

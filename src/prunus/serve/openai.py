@@ -146,7 +146,7 @@ def asked(body: ChatRequest, models: Sequence[str], field: str = "messages") -> 
     shown = extra.get("response_format")
     if isinstance(shown, dict) and shown.get("type") not in (None, "text"):
         raise BadInput("response_format: only text is written here", subject="response_format")
-    last = max((place for place, message in enumerate(body.messages) if message.role == "user"), default=-1)
+    last = max((index for index, message in enumerate(body.messages) if message.role == "user"), default=-1)
     question = _text_of(body.messages[last]) if last >= 0 else ""
     if last >= 0:
         _check_parts(body.messages[last], field)
@@ -172,8 +172,8 @@ def asked(body: ChatRequest, models: Sequence[str], field: str = "messages") -> 
         return _request(body, question, pages, turns)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise BadInput(f"{place}: {first['msg']}", subject=place) from None
+        index = ".".join(map(str, first["loc"]))
+        raise BadInput(f"{index}: {first['msg']}", subject=index) from None
 
 
 def _request(body: ChatRequest, question: str, pages: list[PageGiven], turns: list[Turn]) -> AskRequest:
@@ -194,9 +194,9 @@ def _addresses(messages: Sequence[ChatMessage], has_pages: bool) -> list[str]:
     """
     for message in reversed(messages):
         text = _text_of(message)[:_LONGEST] if message.role == "user" else ""
-        found = dict.fromkeys(map(_trimmed, _ADDRESS.findall(text)))
-        if found or has_pages:
-            return list(found)
+        result = dict.fromkeys(map(_trimmed, _ADDRESS.findall(text)))
+        if result or has_pages:
+            return list(result)
     return []
 
 
@@ -254,7 +254,7 @@ def _files(messages: Sequence[ChatMessage], field: str) -> list[PageGiven]:
 
     :raises BadInput: a file has no content that can be read.
     """
-    found = []
+    result = []
     for message in messages:
         for part in message.content if isinstance(message.content, list) else ():
             if part.get("type") == "file":
@@ -263,8 +263,8 @@ def _files(messages: Sequence[ChatMessage], field: str) -> list[PageGiven]:
                 match = _DATA.match(data) if isinstance(data, str) else None
                 if not isinstance(data, str) or match is None:
                     raise BadInput(f"{field}: a file needs file_data, as data:TYPE;base64,DATA", subject=field)
-                found.append(PageGiven(base64=data[match.end() :]))
-    return found
+                result.append(PageGiven(base64=data[match.end() :]))
+    return result
 
 
 class Reply(Protocol):
@@ -386,11 +386,11 @@ class _Reply:
 
     def end(self, answer: Answer) -> str:
         """Return the citations, the end, the usage where the client asked for it, and the mark of the end."""
-        found = self._annotations(answer)
+        result = self._annotations(answer)
         wanted = self._body.stream_options is not None and self._body.stream_options.include_usage
         record = {**self._head, "object": "chat.completion.chunk", "choices": [], "usage": _usage(answer)}
         return (
-            (self._chunk({"annotations": found}) if found else "")
+            (self._chunk({"annotations": result}) if result else "")
             + self._chunk({}, "stop")
             + (_event(record) if wanted else "")
             + _DONE
@@ -402,8 +402,8 @@ class _Reply:
 
     def _annotations(self, answer: Answer) -> list[dict[str, Any]]:
         """Return the citations as annotations, without folders of this machine."""
-        found: list[dict[str, Any]] = self._mask.record(url_citations(answer))
-        return found
+        result: list[dict[str, Any]] = self._mask.record(url_citations(answer))
+        return result
 
     def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> str:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
@@ -418,7 +418,7 @@ def url_citations(answer: Answer) -> list[dict[str, Any]]:
     by_number: dict[int, list[Any]] = {}
     for citation in answer.citations:
         by_number.setdefault(citation.number, []).append(citation)
-    found = []
+    result = []
     for mark in _MARK.finditer(answer.text):
         for citation in by_number.get(int(mark[1]), ())[:1]:
             place = {
@@ -430,8 +430,8 @@ def url_citations(answer: Answer) -> list[dict[str, Any]]:
                 "found": citation.found,
                 "published": citation.published,
             }
-            found.append({"type": "url_citation", "url_citation": place})
-    return found
+            result.append({"type": "url_citation", "url_citation": place})
+    return result
 
 
 def details(answer: Answer) -> dict[str, Any]:

@@ -229,13 +229,13 @@ class Queue:
                 "ORDER BY place LIMIT ?",
                 (job, most),
             )
-        found = []
+        result = []
         for place, id, url, media_type, is_text, data in rows:
             content: str | bytes | None = None if data is None else bytes(data)
             if is_text and isinstance(content, bytes):
                 content = content.decode("utf-8", "surrogatepass")
-            found.append((place, InputDocument(id, url, media_type, content)))
-        return found
+            result.append((place, InputDocument(id, url, media_type, content)))
+        return result
 
     def note(self, job: str, worker: str, fates: Iterable[Fate]) -> Told:
         """Note what became of documents, drop their content, and renew the lease."""
@@ -368,9 +368,9 @@ class Queue:
 
     def _found(self, run: Any, condition: str, *values: Any) -> list[JobRecord]:
         rows = run(f"SELECT {_COLUMNS} FROM serve_jobs WHERE {condition}", values)  # noqa: S608 - from constants
-        found = []
+        result = []
         for row in rows:
             counts = run("SELECT fate, count(*) FROM serve_documents WHERE job = ? GROUP BY fate", (row[0],))
             left = run("SELECT 'left', count FROM serve_left WHERE job = ? AND count > 0", (row[0],))
-            found.append(JobRecord(*(*row, dict([*counts, *left]))))
-        return found
+            result.append(JobRecord(*(*row, dict([*counts, *left]))))
+        return result

@@ -106,16 +106,16 @@ def _parts(content: str | list[dict[str, Any]] | None) -> str | list[dict[str, A
     """Return the content of a message in the shape of a chat."""
     if not isinstance(content, list):
         return content
-    found: list[dict[str, Any]] = []
+    result: list[dict[str, Any]] = []
     for part in content:
         kind = _PARTS.get(str(part.get("type")), "")
         if kind == "text":
-            found.append({"type": "text", "text": part.get("text")})
+            result.append({"type": "text", "text": part.get("text")})
         elif kind == "file":
-            found.append({"type": "file", "file": {"file_data": part.get("file_data")}})
+            result.append({"type": "file", "file": {"file_data": part.get("file_data")}})
         else:
-            found.append({"type": part.get("type")})
-    return found
+            result.append({"type": part.get("type")})
+    return result
 
 
 class _Reply:
@@ -161,12 +161,12 @@ class _Reply:
 
     def end(self, answer: Answer) -> str:
         """Return the events that close a stream, the citations first."""
-        found = self._annotations(answer)
+        result = self._annotations(answer)
         notes = "".join(
             self._in_part("response.output_text.annotation.added", annotation_index=number, annotation=note)
-            for number, note in enumerate(found)
+            for number, note in enumerate(result)
         )
-        part = self.part(answer.text, found)
+        part = self.part(answer.text, result)
         return (
             notes
             + self._in_part("response.output_text.done", text=answer.text, logprobs=[])

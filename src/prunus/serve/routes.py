@@ -64,7 +64,7 @@ def outline_of(tree: Tree, starts: Sequence[int], first: int) -> list[dict[str, 
     :param starts: where each block of the page begins in its canonical text, ascending.
     :param first: the number of the page's first block.
     """
-    found: list[dict[str, Any]] = []
+    result: list[dict[str, Any]] = []
     for node, tag in enumerate(tree.tag):
         level = _LEVELS.get(tag)
         if level is None:
@@ -75,8 +75,8 @@ def outline_of(tree: Tree, starts: Sequence[int], first: int) -> list[dict[str, 
         inside = next(part for part in range(node, tree.end[node]) if tree.text[part])
         block = bisect_right(starts, tree.starts[inside] - 1)
         if block < len(starts):
-            found.append({"level": level, "text": text[:_LONGEST], "block": first + block})
-    return found
+            result.append({"level": level, "text": text[:_LONGEST], "block": first + block})
+    return result
 
 
 REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
@@ -131,18 +131,18 @@ def add_routes(app: FastAPI, server: Server) -> None:
             raise BadInput("give one of pages, kept and snapshot", subject="pages")
         budget = budget_of(body.budget, server.options)
         sources = sources_of(body.pages, server.options)
-        found = server.kept.find(body.kept, caller) if body.kept else None
+        results = server.kept.find(body.kept, caller) if body.kept else None
         if body.snapshot is not None:
             id = snapshot_id(body.snapshot.document, body.snapshot.snapshot)
             tree = await asyncio.to_thread(server.snapshots.get, caller, id)
             if tree is None:
                 raise RequestRefused(404, "this page is not kept; ask again with keep", param="snapshot")
-            found = CachedPages(caller, Documents([tree]))
+            results = CachedPages(caller, Documents([tree]))
 
         async def work() -> PruneResponse:
             started = time.perf_counter()
-            kept = found or CachedPages(caller, await aread(sources, strict=False, settings=server.settings))
-            reading = {} if found else {"read": time.perf_counter() - started}
+            kept = results or CachedPages(caller, await aread(sources, strict=False, settings=server.settings))
+            reading = {} if results else {"read": time.perf_counter() - started}
             return await in_a_thread(lambda: _pruned(server, body, kept, reading, budget))
 
         result = await unless_left(request.receive, server.workers.within(work, caller))
@@ -157,8 +157,8 @@ def add_routes(app: FastAPI, server: Server) -> None:
             raise BadInput("this server has no search provider; ask pages or an index")
         request = SearchRequest(**body.model_dump())
         work = partial(asearch, request, settings=server.settings)
-        found = await unless_left(http.receive, server.workers.within(work, caller))
-        return SearchResponse(hits=[asdict(hit) for hit in found.hits], warnings=list(found.warnings))
+        results = await unless_left(http.receive, server.workers.within(work, caller))
+        return SearchResponse(hits=[asdict(hit) for hit in results.hits], warnings=list(results.warnings))
 
     @routes.post(
         "/ask",

@@ -46,8 +46,8 @@ def add_snapshots(app: FastAPI, server: Server) -> None:
     @routes.get("/snapshots")
     async def snapshots(caller: Caller) -> SnapshotsResponse:
         """List the pages that are kept for this key: those that answers with `keep` cited."""
-        found = await asyncio.to_thread(server.snapshots.list, caller)
-        return SnapshotsResponse(snapshots=[asdict(snapshot) for snapshot in found])
+        result = await asyncio.to_thread(server.snapshots.list, caller)
+        return SnapshotsResponse(snapshots=[asdict(snapshot) for snapshot in result])
 
     @routes.post("/snapshots/show")
     async def show(body: ShowRequest, caller: Caller) -> ShowResponse:

@@ -124,9 +124,9 @@ class CitedPages:
             )
             kept = run("SELECT id, size FROM serve_snapshots WHERE owner = ? ORDER BY cited DESC, id", (owner,))
             size = 0
-            for place, (one, bytes_) in enumerate(kept):
+            for index, (one, bytes_) in enumerate(kept):
                 size += bytes_
-                if one != id and (place >= MOST or size > MOST_BYTES):
+                if one != id and (index >= MOST or size > MOST_BYTES):
                     run("DELETE FROM serve_snapshots WHERE owner = ? AND id = ?", (owner, one))
         return id
 

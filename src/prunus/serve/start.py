@@ -147,14 +147,14 @@ def _supervise(make: Callable[[], BaseProcess], count: int) -> None:
     try:
         while not stopping.is_set():
             wait([process.sentinel for process in running], timeout=0.2)
-            for place, process in enumerate(running):
+            for index, process in enumerate(running):
                 if process.is_alive() or stopping.is_set():
                     continue
                 log.error("a process of the server ended (%s); another one starts", process.exitcode)
                 ends.append(time.monotonic())
                 if len(ends) == _ENDS and ends[-1] - ends[0] < _ENDS_SECONDS:
                     raise OutsideFailed("the processes of the server end again and again; see its log", subject="serve")
-                running[place] = _begun(make())
+                running[index] = _begun(make())
     finally:
         for process in running:
             process.terminate()

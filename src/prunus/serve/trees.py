@@ -57,10 +57,10 @@ class Walk:
 
     def told(self, ids: Sequence[int]) -> list[dict[str, Any]]:
         """Return nodes as clients see them."""
-        found = []
+        result = []
         for node in self.index.store.get(ids):
             document = self.documents.get(node.document)
-            found.append(
+            result.append(
                 {
                     "id": node.id,
                     "layer": node.layer,
@@ -74,7 +74,7 @@ class Walk:
                     "url": document.url if document else "",
                 }
             )
-        return found
+        return result
 
 
 class Walks:
@@ -106,8 +106,8 @@ def _walk(index: Index) -> Walk:
         for child in below:
             parents.setdefault(child, parent)
     free = [
-        (-int(layer), place, int(id))
-        for place, (id, layer) in enumerate(zip(view.ids.tolist(), view.layer.tolist(), strict=True))
+        (-int(layer), at, int(id))
+        for at, (id, layer) in enumerate(zip(view.ids.tolist(), view.layer.tolist(), strict=True))
         if id not in parents
     ]
     layers = [int((view.layer == layer).sum()) for layer in range(int(view.layer.max(initial=-1)) + 1)]
@@ -158,12 +158,12 @@ def add_trees(app: FastAPI, server: Server) -> None:
         def work() -> RetrievedResponse:
             walk = walks.walk(place)
             how = Retrieval(body.retrieval)
-            found = walk.index.retrieved(body.question, budget or 2000, how)
-            score_of = {node.id: score for node, score in zip(found.nodes, found.scores, strict=True)}
+            result = walk.index.retrieved(body.question, budget or 2000, how)
+            score_of = {node.id: score for node, score in zip(result.nodes, result.scores, strict=True)}
             ids = sorted(score_of, key=lambda id: -score_of[id])
             taken = [{**node, "score": score_of[node["id"]], "path": walk.path(node["id"])} for node in walk.told(ids)]
             return RetrievedResponse(
-                index=name, way=walk.index.way(how), tokens=found.tokens, nodes=server.mask.record(taken)
+                index=name, way=walk.index.way(how), tokens=result.tokens, nodes=server.mask.record(taken)
             )
 
         return await server.workers.call(work)

@@ -117,21 +117,21 @@ def _json(body: bytes) -> Sequence[DocumentGiven]:
 
 async def _form(request: Request) -> Sequence[DocumentGiven | InputDocument]:
     """Return the files and addresses of a form, in its order."""
-    found: list[DocumentGiven | InputDocument] = []
+    result: list[DocumentGiven | InputDocument] = []
     async with request.form(max_files=MOST, max_fields=MOST) as form:
         for field, value in form.multi_items():
             if isinstance(value, UploadFile):
                 name = name_of(re.split(r"[/\\]", value.filename or "")[-1])
-                found.append(InputDocument(name, "", _type(name), await value.read()))
+                result.append(InputDocument(name, "", _type(name), await value.read()))
             elif field != "url":
                 raise BadInput(f"{field[:100]!r} is no file and no url", subject="files")
             elif not 0 < len(value) <= _LONGEST_ADDRESS:
                 raise BadInput("url: an address is empty or too long", subject="url")
             else:
-                found.append(DocumentGiven(url=value))
-    if not 0 < len(found) <= MOST:
+                result.append(DocumentGiven(url=value))
+    if not 0 < len(result) <= MOST:
         raise BadInput(f"a form holds 1 to {MOST} files and addresses", subject="files")
-    return found
+    return result
 
 
 def _type(name: str) -> str:
@@ -141,17 +141,17 @@ def _type(name: str) -> str:
 
 
 def _documents(given: Sequence[DocumentGiven | InputDocument], options: ServeOptions) -> list[InputDocument]:
-    found: dict[str, InputDocument] = {}
+    result: dict[str, InputDocument] = {}
     for number, each in enumerate(given):
         place = f"documents.{number}"
         document = each if isinstance(each, InputDocument) else _document(each, options, place)
         if not document.id:
             id = name_of(hide_logins(document.url)) or snapshot_of(document.content or b"")
             document = replace(document, id=id)
-        if document.id in found:
+        if document.id in result:
             raise BadInput(f"{place}: two documents are called {document.id}", subject=f"{place}.id")
-        found[document.id] = document
-    return list(found.values())
+        result[document.id] = document
+    return list(result.values())
 
 
 def _document(given: DocumentGiven, options: ServeOptions, place: str) -> InputDocument:

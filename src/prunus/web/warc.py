@@ -134,10 +134,10 @@ class WarcArchive:
                 return
             if record is None:
                 return
-            found = self._page_of(record, 0 if inside else start + record.stream_pos)
-            if found is not None:
-                yield found
-                if found.last:
+            result = self._page_of(record, 0 if inside else start + record.stream_pos)
+            if result is not None:
+                yield result
+                if result.last:
                     return
 
     def _page_of(self, record: Any, place: int) -> WarcRecord | None:
@@ -261,14 +261,14 @@ def _iterator(file: Any) -> Any:
 def _unchunked(content: bytes) -> bytes:
     """Undo the transfer coding of chunks; many crawlers undo it and keep the header, so other content is returned."""
     pieces: list[bytes] = []
-    place = 0
+    position = 0
     while True:
-        end = content.find(b"\r\n", place, place + 1000)
-        written = content[place:end].split(b";", 1)[0].decode("latin-1") if end >= 0 else ""
+        end = content.find(b"\r\n", position, position + 1000)
+        written = content[position:end].split(b";", 1)[0].decode("latin-1") if end >= 0 else ""
         size = bounded_int(written, -1, most=1 << 40, base=16)
         if size < 0 or end + 2 + size > len(content):
-            return b"".join(pieces) + content[place:] if pieces else content
+            return b"".join(pieces) + content[position:] if pieces else content
         if not size:
             return b"".join(pieces)
         pieces.append(content[end + 2 : end + 2 + size])
-        place = end + 2 + size + 2
+        position = end + 2 + size + 2

@@ -330,9 +330,9 @@ def _code_in(element: Element) -> int:
 
 def _shown_again(document: Document, sheets: _Sheets, hidden: dict[Element, bool]) -> Hidden:
     """Return the hidden elements with the outermost descendants that ``visibility: visible`` shows."""
-    found: Hidden = {element: [] for element in hidden}
+    result: Hidden = {element: [] for element in hidden}
     if not any(hidden.values()):
-        return found
+        return result
     visible = {
         element for element in document.select("[style]") if rules.VISIBLE_AGAIN.search(element.attr("style") or "")
     }
@@ -352,5 +352,5 @@ def _shown_again(document: Document, sheets: _Sheets, hidden: dict[Element, bool
             continue
         above = _hider(element.parent, hidden)
         if above is not None and hidden[above] and _hider(element.parent, both) is above:
-            found[above].append(element)
-    return found
+            result[above].append(element)
+    return result

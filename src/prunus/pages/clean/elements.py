@@ -24,8 +24,8 @@ _PLAIN: Final = ("/", "https://", "http://", "#")
 
 def scheme_of(address: str) -> str:
     """Return the scheme of an address as a browser reads it, in lower case; '' for a relative address."""
-    found = _SCHEME.match(address.translate(_REMOVED))
-    return found[1].lower() if found else ""
+    match = _SCHEME.match(address.translate(_REMOVED))
+    return match[1].lower() if match else ""
 
 
 def kept_address(value: str) -> str | None:

@@ -84,17 +84,17 @@ def shown_again(element: Element) -> list[Element]:
     kept = rules.HIDDEN_STYLE.sub(";", style)
     if ("display" in style and "none" in style) or style_hides(kept) or element.attr("hidden") is not None:
         return []
-    found: list[Element] = []
+    result: list[Element] = []
     stack = list(reversed(element.children))
     while stack:
         node = stack.pop()
         if isinstance(node, Element):
             inner_style = node.attr("style") or ""
             if inner_style and rules.VISIBLE_AGAIN.search(inner_style):
-                found.append(node)
+                result.append(node)
             else:
                 stack.extend(reversed(node.children))
-    return found
+    return result
 
 
 def is_decoration(element: Element) -> bool:

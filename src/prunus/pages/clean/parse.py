@@ -265,10 +265,10 @@ def _with_one_root(document: Document) -> Document:
 
     After ``<svg><template><title></template>`` the parser has closed every element and adds the rest to the document.
     """
-    found = [node for node in document.children if isinstance(node, Element | Text)]
-    if len(found) > 1 and isinstance(found[0], Element):
-        last = [found[0], *(child for child in found[0].children if isinstance(child, Element))][-1]
-        for node in found[1:]:
+    result = [node for node in document.children if isinstance(node, Element | Text)]
+    if len(result) > 1 and isinstance(result[0], Element):
+        last = [result[0], *(child for child in result[0].children if isinstance(child, Element))][-1]
+        for node in result[1:]:
             last.append(node)
     return document
 

@@ -106,26 +106,26 @@ def suspects(css: str) -> list[int]:
     squeezed = css.encode("utf-8", "surrogatepass").lower().translate(None, _SPACES)
     places = []
     for word in _HIDES:
-        place = squeezed.find(word)
-        while place >= 0:
-            if _SAYS.match(squeezed, place):
-                places.append(place)
-            place = squeezed.find(word, place + 1)
-    found: list[int] = []
+        position = squeezed.find(word)
+        while position >= 0:
+            if _SAYS.match(squeezed, position):
+                places.append(position)
+            position = squeezed.find(word, position + 1)
+    result: list[int] = []
     part = last = 0
-    for place in sorted(places):
-        part += squeezed.count(b"}", last, place)
-        last = place
-        if not found or found[-1] != part:
-            found.append(part)
+    for position in sorted(places):
+        part += squeezed.count(b"}", last, position)
+        last = position
+        if not result or result[-1] != part:
+            result.append(part)
     if b"\\" in squeezed:
         escaped = {
             number
             for number, part in enumerate(css.split("}"))
             if "\\" in part and "\\" in _STRING.sub("", part.rpartition("{")[2])
         }
-        return sorted(escaped.union(found))
-    return found
+        return sorted(escaped.union(result))
+    return result
 
 
 def may_hide(body: str) -> bool:
@@ -218,17 +218,17 @@ def separate(selector: str) -> list[str]:
     """Return the selectors of a list: what stands between commas outside brackets."""
     if "(" not in selector and "[" not in selector:
         return selector.split(",")
-    found: list[str] = []
+    result: list[str] = []
     start = depth = 0
-    for place, letter in enumerate(selector):
+    for index, letter in enumerate(selector):
         if letter in "([":
             depth += 1
         elif letter in ")]":
             depth -= 1
         elif letter == "," and depth <= 0:
-            found.append(selector[start:place])
-            start = place + 1
-    return [*found, selector[start:]]
+            result.append(selector[start:index])
+            start = index + 1
+    return [*result, selector[start:]]
 
 
 def on_screen(query: str) -> bool:

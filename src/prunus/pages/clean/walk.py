@@ -52,14 +52,14 @@ _ONLY_TEMPLATE: Final = frozenset({"template"})  # only a template isolates a fo
 
 def holds_one_block(children: Any) -> bool:
     """Tell whether the only child is a block-level element, white space aside."""
-    found = False
+    seen = False
     for child in children:
         if type(child) is Element:
-            if found or KINDS.get(child.tag, BLOCK) & (KIND | LINE) not in (BLOCK, STRICT):
+            if seen or KINDS.get(child.tag, BLOCK) & (KIND | LINE) not in (BLOCK, STRICT):
                 return False
-            found = True
+            seen = True
     # texts last: reading a text copies it
-    return found and all(type(child) is not Text or child.data.isspace() for child in children)
+    return seen and all(type(child) is not Text or child.data.isspace() for child in children)
 
 
 def holds_heading(children: Any) -> bool:
@@ -337,7 +337,7 @@ class _Walk(GrowingTree):
         """Add an element; if it holds only a text node, add that too and return None."""
         if self.space:
             self._put_space()
-        place = len(self.tag)
+        position = len(self.tag)
         self._add(tag, flags, "", kept, node)
         if len(children) == 1 and not self.raw and type(children[0]) is Text:
             data: str = children[0].data
@@ -346,12 +346,12 @@ class _Walk(GrowingTree):
                 self._add_words(data, children[0], len(self.open) + 1)
                 if not flags & LINE:
                     self._line_end()
-                self._ended(place)
+                self._ended(position)
                 return None
         self.mark = self.content
-        self._enter_node(place, flags)
+        self._enter_node(position, flags)
         if tag == "p":
-            self.paragraph = place
+            self.paragraph = position
         return children
 
     def _special(self, node: Element, tag: str, kept: Attrs | None) -> Sequence[Any] | None:
@@ -376,9 +376,9 @@ class _Walk(GrowingTree):
             self._line_end()
         if self.space:
             self._put_space()
-        place = len(self.tag)
+        position = len(self.tag)
         if tag == "noscript":
-            self.noscripts.append(place)
+            self.noscripts.append(position)
         self._add(tag, flags, words, kept, node)
         before = self.content
         if words or (tag in SHOWN and (kept or tag not in _MEDIA)):  # a player's sources are counted as nodes
@@ -386,12 +386,12 @@ class _Walk(GrowingTree):
             if inline and (self.last != START or tag in rules.VOID):
                 self.last = FILLED
         if tag in LEAVES:
-            self._ended(place)
+            self._ended(position)
             return None
         if flags & PRE:
             self.raw += 1
         self.mark = before
-        self._enter_node(place, flags)
+        self._enter_node(position, flags)
         return children  # type: ignore[no-any-return]
 
     def _read(self, node: Text) -> None:

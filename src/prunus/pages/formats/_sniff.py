@@ -90,8 +90,8 @@ def suffix_of(name: str) -> str:
     if "://" in name[:12]:
         name = name.split("?", 1)[0].split("#", 1)[0]
     last = name[max(name.rfind("/"), name.rfind("\\")) + 1 :]
-    place = last.rfind(".")
-    return last[place:].lower() if place >= 0 else ""
+    position = last.rfind(".")
+    return last[position:].lower() if position >= 0 else ""
 
 
 def _refused(name: str, reason: str) -> BadPage:
@@ -204,16 +204,16 @@ def _by_root(start: str, named: str, name: str) -> str:
 
     :raises BadPage: no format reads this kind of OpenDocument file.
     """
-    place = 0
-    while (skipped := _SKIPPED.match(start, place)) and skipped.end() > place:
-        place = skipped.end()
-    if _is_flat(start, place):  # OpenDocument in one XML file
-        declared = _MEDIA_TYPE.search(start, place)
+    position = 0
+    while (skipped := _SKIPPED.match(start, position)) and skipped.end() > position:
+        position = skipped.end()
+    if _is_flat(start, position):  # OpenDocument in one XML file
+        declared = _MEDIA_TYPE.search(start, position)
         format_name, reason = kind_of_declared(declared[1]) if declared else ("", "")
         if reason:
             raise _refused(name, f"this is {reason}")
         return format_name or "xml"
-    root = _XML_ROOT.match(start, place)
+    root = _XML_ROOT.match(start, position)
     tag = root[1].lower() if root else ""
     if tag == "html" or (not tag and named == "html"):
         return "html"
@@ -264,23 +264,23 @@ def _is_linked_data(head: str) -> bool:
     if not any(key in head for key in _GRAPH_KEY):
         return False
     start = head.lstrip("\ufeff \t\r\n")
-    outer, depth, place = 2 if start.startswith("[") else 1, 0, 0
-    while place < len(start):
-        letter = start[place]
+    outer, depth, position = 2 if start.startswith("[") else 1, 0, 0
+    while position < len(start):
+        letter = start[position]
         if letter == '"':
-            end = place + 1
+            end = position + 1
             while end < len(start) and start[end] != '"':
                 end += 2 if start[end] == "\\" else 1
-            if depth == outer and start[place + 1 : end] in _GRAPH_KEY and start[end + 1 :].lstrip()[:1] == ":":
+            if depth == outer and start[position + 1 : end] in _GRAPH_KEY and start[end + 1 :].lstrip()[:1] == ":":
                 return True
-            place = end
+            position = end
         elif letter in "{[":
             depth += 1
         elif letter in "}]":
             depth -= 1
             if depth < outer:
                 return False
-        place += 1
+        position += 1
     return False
 
 

@@ -212,8 +212,8 @@ def _file_name(part: email.message.Message) -> str:
 
 def _field(message: email.message.Message, name: str) -> str:
     """Return a header field as decoded text on one line; '' where it is missing."""
-    found = next((value for key, value in message.raw_items() if key.lower() == name.lower()), "")
-    return _decoded(str(found))
+    result = next((value for key, value in message.raw_items() if key.lower() == name.lower()), "")
+    return _decoded(str(result))
 
 
 def _decoded(text: str) -> str:

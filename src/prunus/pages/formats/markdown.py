@@ -71,17 +71,17 @@ def front_matter(text: str) -> tuple[Mapping[str, str], str]:
 
     Only fields of one line are read. Keys are in lower case. Without front matter the fields are empty.
     """
-    found = _FRONT.match(text)
-    if not found:
+    match = _FRONT.match(text)
+    if not match:
         return {}, text
     fields: dict[str, str] = {}
-    for line in found[2].split("\n"):
+    for line in match[2].split("\n"):
         field = _FIELD.fullmatch(line.rstrip())
         if field:
             fields[field[1].lower()] = field[2].strip().strip("\"'")
         elif line.strip() and not line.startswith((" ", "\t", "-", "#", "[", "]", "}")):
             return {}, text  # a paragraph between two rules
-    return (fields, text[found.end() :]) if fields else ({}, text)
+    return (fields, text[match.end() :]) if fields else ({}, text)
 
 
 class _Late(Exception):
@@ -161,11 +161,11 @@ class Converter:
         """Parse emphasis and links paragraph by paragraph, until the time is up."""
         from markdown_it.token import Token
 
-        for place, token in enumerate(state.tokens):
+        for index, token in enumerate(state.tokens):
             if token.type != "inline":
                 continue
             children = token.children = []
-            task = _TASK.match(token.content) if state.tokens[place - 2].type == "list_item_open" else None
+            task = _TASK.match(token.content) if state.tokens[index - 2].type == "list_item_open" else None
             text = token.content[task.end() :] if task else token.content
             try:
                 if len(text) > _MAX_PIECE:

@@ -123,8 +123,8 @@ def _title(cells: list[Any]) -> str:
     """Return the first level-1 heading of the first 20 cells, or ''."""
     for cell in cells[:20]:
         if _mapping(cell).get("cell_type") == "markdown":
-            for found in _TITLE.finditer(_text(_mapping(cell).get("source"))):
-                title = found[1].rstrip().rstrip("#").strip("*_` ")
+            for match in _TITLE.finditer(_text(_mapping(cell).get("source"))):
+                title = match[1].rstrip().rstrip("#").strip("*_` ")
                 if title:
                     return title
     return ""

@@ -154,9 +154,9 @@ class _Content:
             if text.strip() and name == "table-cell":
                 stop = min(self._column + self._repeat, _MAX_COLUMNS)
                 self._allowance.spend("looks", max(stop - self._column, 0))
-                for place in range(self._column, stop):
-                    if not self._hidden or bisect_left(self._hidden, place) == bisect_right(self._hidden, place):
-                        self._row_cells.append((place, text, self._link, *self._spans))
+                for index in range(self._column, stop):
+                    if not self._hidden or bisect_left(self._hidden, index) == bisect_right(self._hidden, index):
+                        self._row_cells.append((index, text, self._link, *self._spans))
             self._column += self._repeat
         elif name == "table-row":
             self._end_row(self._sheet)

@@ -163,9 +163,9 @@ def _address(item: Element) -> str:
     links = [child for child in item if child.tag == "link"]
     links.sort(key=lambda link: link.get("rel", "alternate") != "alternate")
     for child in [*links, *[child for child in item if child.tag in ("guid", "id")]]:
-        found = _ADDRESS.fullmatch((child.get("href") or _text(child)).strip())
-        if found and child.get("isPermaLink") != "false":
-            return found[0]
+        match = _ADDRESS.fullmatch((child.get("href") or _text(child)).strip())
+        if match and child.get("isPermaLink") != "false":
+            return match[0]
     return ""
 
 

@@ -104,8 +104,8 @@ _fill()
 def name_mask(names: str) -> int:
     """Return the kinds, as bits, that the names of an element speak of."""
     mask = 0
-    for found in _NAME.finditer(names[:_LONGEST].lower()):
-        mask |= 1 << ((found.lastindex or 1) - 1)
+    for match in _NAME.finditer(names[:_LONGEST].lower()):
+        mask |= 1 << ((match.lastindex or 1) - 1)
     return mask
 
 
@@ -389,16 +389,16 @@ def _of_lines(lines: Sequence[str]) -> tuple[Floats, Ints]:
 
 def _like_title(title: str, lines: Sequence[str], words: Floats, heading: Any) -> Floats:
     """Return the share of each heading's words that the page's title holds; 0 for other lines."""
-    found = np.zeros(len(lines), np.float32)
+    result = np.zeros(len(lines), np.float32)
     wanted = title.casefold()
     known = set(wanted.split())
     if not known:
-        return found
+        return result
     for place in np.flatnonzero(heading & (words <= 40)).tolist():
         line = lines[place].casefold()
         parts = line.split()
-        found[place] = 1.0 if line in wanted else sum(part in known for part in parts) / len(parts)
-    return found
+        result[place] = 1.0 if line in wanted else sum(part in known for part in parts) / len(parts)
+    return result
 
 
 def _bits(masks: Ints, count: int) -> Ints:
@@ -415,7 +415,7 @@ def _names(origins: Sequence[Any], firsts: Sequence[int], words: Floats) -> tupl
     """
     numbers: dict[Any, int] = {}  # by element; parents have smaller numbers
     above, own, dense = [0], [0], [False]
-    found = origins[0].main_content() if isinstance(origins[0], Element) else None
+    result = origins[0].main_content() if isinstance(origins[0], Element) else None
     at = []
     for node in firsts:
         origin = origins[node]
@@ -442,7 +442,7 @@ def _names(origins: Sequence[Any], firsts: Sequence[int], words: Floats) -> tupl
                         mask |= name_mask(names)
             above.append(number)
             own.append(mask)
-            dense.append(dense[number] or element == found)
+            dense.append(dense[number] or element == result)
             number = numbers[element] = len(own) - 1
         at.append(number)
     held = [0.0] * len(own)
@@ -461,12 +461,12 @@ def _names(origins: Sequence[Any], firsts: Sequence[int], words: Floats) -> tupl
 
 def _levels(parent: Ints, end: Ints, own: Ints, first: Ints) -> list[tuple[Ints, Ints]]:
     """Return the range of units inside the elements some levels above each unit's owner."""
-    found, at, above = [], 0, own
+    result, at, above = [], 0, own
     for level in _LEVELS:
         while at < level:
             above, at = parent[above], at + 1
-        found.append((np.searchsorted(first, above), np.searchsorted(first, end[above])))
-    return found
+        result.append((np.searchsorted(first, above), np.searchsorted(first, end[above])))
+    return result
 
 
 def _depths(end: Ints) -> Ints:

@@ -94,12 +94,12 @@ def _best_run(gains: Floats) -> tuple[int, int]:
     """Return the run of units whose gains have the largest sum (Kadane's algorithm)."""
     best = total = 0.0
     start = begin = end = 0
-    for place, gain in enumerate(gains.tolist()):
+    for index, gain in enumerate(gains.tolist()):
         total += gain
         if total <= 0:
-            total, start = 0.0, place + 1
+            total, start = 0.0, index + 1
         elif total > best:
-            best, begin, end = total, start, place + 1
+            best, begin, end = total, start, index + 1
     return begin, end
 
 
@@ -231,10 +231,10 @@ def _without_repeats(units: Units, kept: Bools) -> Bools:
     may = units.inside[:, INSIDE.index(("td", "th"))] | units.inside[:, INSIDE.index(("pre", "code"))]
     seen: set[str] = set()
     kept = kept.copy()
-    for place in np.flatnonzero(kept & ~may & (units.words >= 5)).tolist():
-        text = units.texts[place]
+    for position in np.flatnonzero(kept & ~may & (units.words >= 5)).tolist():
+        text = units.texts[position]
         if text in seen:
-            kept[place] = False
+            kept[position] = False
         seen.add(text)
     return kept
 
@@ -284,25 +284,25 @@ def _headings(units: Units, kept: Bools, values: Floats) -> None:
     for level, group in enumerate(_HEADINGS, 1):
         levels[units.inside[:, group]] = level
     follows, gap = _NOTHING, 0.0  # what the next kept unit is: 0 for text, the level of a heading; words before it
-    sizes, sure, found = units.words.tolist(), values.tolist(), kept.tolist()
+    sizes, sure, result = units.words.tolist(), values.tolist(), kept.tolist()
     for place, level in reversed(list(enumerate(levels.tolist()))):
         if not level:
-            gap = 0.0 if found[place] else gap + sizes[place]
-            follows = 0 if found[place] else _NOTHING if gap > _GAP else follows
+            gap = 0.0 if result[place] else gap + sizes[place]
+            follows = 0 if result[place] else _NOTHING if gap > _GAP else follows
         else:
             leads = follows == 0 or level < follows < _NOTHING
-            found[place] = leads and sure[place] > 0.1
-            follows = level if found[place] else follows
-    kept[:] = found
+            result[place] = leads and sure[place] > 0.1
+            follows = level if result[place] else follows
+    kept[:] = result
 
 
 def _tools(tree: Tree, units: Units, kept: Bools, origins: Sequence[Any]) -> list[int]:
     """Return the nodes of kept headings that are tools of the site; note brackets around them in the tree's parts."""
-    found: list[int] = []
+    result: list[int] = []
     known: dict[Any, bool] = {}
     headings = np.flatnonzero(kept & units.inside[:, _HEADINGS].any(axis=1) & (units.last > units.first))
-    for place in headings.tolist():
-        first, last = int(units.first[place]), int(units.last[place])
+    for index in headings.tolist():
+        first, last = int(units.first[index]), int(units.last[index])
         tools = [node for node in range(first, last + 1) if _is_tool(origins[node], known)]
         if tools and tools[0] > first:
             before, after = tree.text[tools[0] - 1], tree.text[last]
@@ -310,8 +310,8 @@ def _tools(tree: Tree, units: Units, kept: Bools, origins: Sequence[Any]) -> lis
                 tree.parts[tools[0] - 1] = [(0, len(before[:-1].rstrip()))]
             if after.strip() == "]" and last not in tools:
                 tools.append(last)
-            found += tools
-    return found
+            result += tools
+    return result
 
 
 def _is_tool(origin: Any, known: dict[Any, bool]) -> bool:
@@ -326,9 +326,9 @@ def _is_tool(origin: Any, known: dict[Any, bool]) -> bool:
         else:
             path.append(element)
             element = element.parent
-    found = known.get(element, False)
-    known.update(dict.fromkeys(path, found))
-    return found
+    result = known.get(element, False)
+    known.update(dict.fromkeys(path, result))
+    return result
 
 
 def _mask(tree: Tree, units: Units, kept: Bools, tools: Sequence[int]) -> bytearray | None:

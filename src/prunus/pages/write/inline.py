@@ -174,9 +174,9 @@ class Line:
     def open(self, node: int, opening: str, closing: str) -> None:
         """Begin an element; it gets no marks in code, or inside an element with the same marks."""
         if opening and not self.code and all(outer.opening != opening for outer in self._marks):
-            place = len(self.parts)
-            joins = self._joint == (place, opening) and (not self._marks or self._marks[-1].place != place)
-            self._marks.append(_Mark(node, opening, closing, place, joins))
+            position = len(self.parts)
+            joins = self._joint == (position, opening) and (not self._marks or self._marks[-1].place != position)
+            self._marks.append(_Mark(node, opening, closing, position, joins))
             self.code = opening == "`"
 
     def close(self, node: int) -> None:

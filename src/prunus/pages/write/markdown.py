@@ -340,9 +340,9 @@ class MarkdownWriter:
         header = rows[0] in header_rows(tree, table)
         if not header:
             lines.insert(0, [])
-        for place, cells in enumerate(lines):
+        for index, cells in enumerate(lines):
             self._emit("|" + "|".join(cells + [""] * (width - len(cells))) + "|")
-            if place == 0:
+            if index == 0:
                 self._emit("|" + "-|" * width)
 
     def _cell(self, cell: int) -> str:

@@ -84,13 +84,13 @@ class Engine(Provider):
             for row in _objects(data, "answers")
             if web_address(row.get("url"))  # one without a page is computed, as that of a calculator
         ]
-        found = [
+        result = [
             {**row, "snippet": row.get("content"), "published": row.get("publishedDate")}
             if isinstance(row, Mapping)
             else row
             for row in results
         ]
-        return [*answers, *(box for row in _objects(data, "infoboxes") if (box := _infobox(row))), *found]
+        return [*answers, *(box for row in _objects(data, "infoboxes") if (box := _infobox(row))), *result]
 
     def failed_sources(self, data: Mapping[str, Any]) -> list[str]:
         """Return the engines of the instance that did not answer; a response without results may have no other sign."""

@@ -151,9 +151,9 @@ def _date_tokens(code: str) -> Iterator[tuple[str, bool]]:
     """Yield the parts of the code of a date, and whether each stands for minutes."""
     tokens = [match[0] for match in islice(_TOKEN.finditer(code), _MAX_TOKENS)]
     before = ""
-    for place, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         letter = token.lower().lstrip("[")[:1]
-        after = next((low for low in (follower[0].lower() for follower in tokens[place + 1 :]) if low in "ymdhs"), "")
+        after = next((low for low in (follower[0].lower() for follower in tokens[index + 1 :]) if low in "ymdhs"), "")
         yield token, token[0] in "mM" and len(token) <= 2 and (before == "h" or after == "s")
         before = letter if letter and letter in "ymdhs" else before
 
@@ -241,11 +241,11 @@ def _spread(digits: str, code: str) -> str:
     """Put the digits of a whole number into the places of a code, from the right: ``000-00-0000``."""
     left, parts = list(digits.lstrip("0")), []
     first = min(code.find(mark) % (len(code) + 1) for mark in "#0?")
-    for place in range(len(code) - 1, -1, -1):
-        mark = code[place]
+    for index in range(len(code) - 1, -1, -1):
+        mark = code[index]
         if mark in "#0?":
             parts.append(left.pop() if left else "0" if mark == "0" else "")
-            if place == first:
+            if index == first:
                 parts.append("".join(left))
         elif mark != ",":
             parts.append(mark)

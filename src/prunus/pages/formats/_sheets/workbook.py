@@ -278,11 +278,11 @@ def _renumbered(numbers: Iterable[int], hidden: Sequence[int]) -> dict[int, int]
     :param hidden: sorted numbers.
     """
     moved: dict[int, int] = {}
-    place = 0
+    position = 0
     for number in sorted(numbers):
-        while place < len(hidden) and hidden[place] < number:
-            place += 1
-        moved[number] = number - place
+        while position < len(hidden) and hidden[position] < number:
+            position += 1
+        moved[number] = number - position
     return moved
 
 

@@ -79,9 +79,9 @@ class _Document:
         """Return the footnotes and endnotes by kind and id."""
         notes = {}
         for kind in _NOTES:
-            for found in children(self._related_part(f"{kind}s"), f"w:{kind}"):
-                if attribute(found, "w:type") not in ("separator", "continuationSeparator", "continuationNotice"):
-                    notes[kind, attribute(found, "w:id")] = found
+            for result in children(self._related_part(f"{kind}s"), f"w:{kind}"):
+                if attribute(result, "w:type") not in ("separator", "continuationSeparator", "continuationNotice"):
+                    notes[kind, attribute(result, "w:id")] = result
         return notes
 
     def html(self) -> str:
@@ -98,11 +98,11 @@ class _Document:
         written = 0
         items: list[str] = []
         while written < len(self.runs.noted):
-            found = self.notes.get(self.runs.noted[written])
+            result = self.notes.get(self.runs.noted[written])
             written += 1
             inner = Body()
-            if found is not None:
-                self.blocks(found, inner)
+            if result is not None:
+                self.blocks(result, inner)
             items.append(f"<li>{inner.html()}</li>")
         if items:
             body.add(f"<section><ol>{''.join(items)}</ol></section>")

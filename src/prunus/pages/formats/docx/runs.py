@@ -115,8 +115,8 @@ class WordRuns:
                 self.document.archive.allowance.spend("letters", len(address))
                 parts.append(_link_html(self._inline_html(child, style), address))
             elif tag == "w:fldSimple":
-                found = _LINK.match(child.get("w:instr", ""))
-                parts.append(_link_html(self._inline_html(child, style), found[1] if found else ""))
+                match = _LINK.match(child.get("w:instr", ""))
+                parts.append(_link_html(self._inline_html(child, style), match[1] if match else ""))
             elif tag in ("m:oMath", "m:oMathPara"):
                 parts.append(f'<code class="math">{escape(" ".join(tex(child).split()), quote=False)}</code>')
             elif tag == "mc:AlternateContent":
@@ -199,8 +199,8 @@ class WordRuns:
             )
         elif kind == "separate" and self._fields and not self._fields[-1].shown:
             opened = self._fields[-1]
-            found = _LINK.match("".join(opened.instruction))
-            address = found[1] if found else ""
+            match = _LINK.match("".join(opened.instruction))
+            address = match[1] if match else ""
             opened.shown, opened.is_link = True, address.lower().startswith(_WEB) and not opened.is_in_link
             return f'<a href="{escape(address)}">' if opened.is_link else ""
         elif kind == "end" and self._fields:

@@ -95,9 +95,9 @@ def heading_level(outline: str, otherwise: int) -> int:
 def _apply(style: WordStyle, element: Element) -> None:
     name = attribute(find_path(element, "w:name"), "w:val")
     props, run_props = find_path(element, "w:pPr"), find_path(element, "w:rPr")
-    found = _HEADING.match(name)
+    match = _HEADING.match(name)
     outline = attribute(find_path(props, "w:outlineLvl"), "w:val")
-    style.heading = bounded_int(found[1], 1, most=6) if found else heading_level(outline, style.heading)
+    style.heading = bounded_int(match[1], 1, most=6) if match else heading_level(outline, style.heading)
     style.title = style.title or name.lower() in ("title", "titel", "titre")
     style.caption = style.caption or name.lower() in ("caption", "beschriftung", "légende")
     style.code = style.code or bool(_CODE.search(name))

@@ -144,7 +144,7 @@ class GraphWriter:
 
     def _inside(self) -> set[str]:
         """Return the nodes that are written inside another node: without address, named once, not too deep."""
-        found: set[str] = set()
+        result: set[str] = set()
         seen: set[str] = set()
         first = [key for key in self._about if key not in self._once]  # they surely have sections of their own
         for root in [*first, *self._about]:  # what is left names itself in a circle: its first node gets a section
@@ -158,11 +158,11 @@ class GraphWriter:
                         continue
                     place = item.relation == REST and self._is_list(value.key)  # the places of a list do not nest
                     if place or level < _NESTED:
-                        found.add(value.key)
+                        result.add(value.key)
                         stack.append((value.key, level if place else level + 1))
                     else:
                         stack.append((value.key, 0))
-        return found
+        return result
 
     # --- sections -------------------------------------------------------------------------------
 
@@ -300,17 +300,17 @@ class GraphWriter:
 def _label(about: Sequence[Statement]) -> Statement | None:
     """Return the statement that names a node: the best relation; in English, without a language, or the first."""
     best: tuple[int, bool, int] | None = None
-    found = None
-    for place, item in enumerate(about):
+    result = None
+    for index, item in enumerate(about):
         if not isinstance(item.value, Literal) or not item.value.text.strip():
             continue
         rank = label_rank(item.relation)
         if rank < 0:
             continue
-        order = (rank, item.value.language.partition("-")[0] not in ("", "en"), place)
+        order = (rank, item.value.language.partition("-")[0] not in ("", "en"), index)
         if best is None or order < best:
-            best, found = order, item
-    return found
+            best, result = order, item
+    return result
 
 
 def _repeats(item: Statement, label: Statement) -> bool:

@@ -110,8 +110,8 @@ class Contexts:
         """Return what a key means; without a meaning it is a relation of its own name."""
         term = self._keys.get((id(context), key))
         if term is None:
-            found = context.key(key)
-            term = self._keys[id(context), key] = Term(key) if found is None else found
+            result = context.key(key)
+            term = self._keys[id(context), key] = Term(key) if result is None else result
             self._graph.allowance.spend("letters", len(term.address))
             self._held.append(context)
         return term
@@ -386,11 +386,11 @@ class JsonLdReader:
                     if isinstance(other, Ref):
                         self._graph.add(other.key, term.address, Ref(subject), self._name)
                 continue
-            place = len(self._graph.statements)
+            position = len(self._graph.statements)
             if isinstance(one, Mapping) and not self._is_value(one, inner):
                 self._graph.add(subject, term.address, Ref(NIL), self._name)  # before what stands inside the value
-                found = self._values(one, term, context, inner)
-                self._graph.statements[place] = self._graph.statements[place]._replace(value=found[0])
+                result = self._values(one, term, context, inner)
+                self._graph.statements[position] = self._graph.statements[position]._replace(value=result[0])
             else:
                 for found_value in self._values(one, term, context, inner):
                     self._graph.add(subject, term.address, found_value, self._name)
@@ -429,8 +429,8 @@ class JsonLdReader:
         """Return the value that stands for one member; none where it stands for nothing."""
         if isinstance(one, Mapping):
             if self._is_value(one, inner):
-                found = self._value_object({key.address: one[name] for name, key in self._terms(one, inner)}, inner)
-                return [] if found is None else [found]
+                result = self._value_object({key.address: one[name] for name, key in self._terms(one, inner)}, inner)
+                return [] if result is None else [result]
             listed = next((name for name, key in self._terms(one, inner) if key.address == "@list"), "")
             if listed:
                 return [Ref(self._list(one[listed], term, context, inner))]
@@ -459,12 +459,12 @@ class JsonLdReader:
         if isinstance(plain, list | Mapping):
             return self._json(plain)
         if isinstance(kind, str):
-            found = self._plain(plain, Term("", self._contexts.address(context, kind, True)), context)
+            result = self._plain(plain, Term("", self._contexts.address(context, kind, True)), context)
         else:
-            found = self._plain(plain, Term("", "", language if isinstance(language, str) else ""), context)
-        if isinstance(found, Ref):
-            return Literal(found.key)
-        return found._replace(language=found.language.lower())
+            result = self._plain(plain, Term("", "", language if isinstance(language, str) else ""), context)
+        if isinstance(result, Ref):
+            return Literal(result.key)
+        return result._replace(language=result.language.lower())
 
     def _list(self, members: Any, term: Term, context: JsonLdContext, inner: JsonLdContext) -> str:
         """Read a list; return the key of its first place."""
@@ -481,9 +481,9 @@ class JsonLdReader:
                 head, last = head or place, place
                 at = len(self._graph.statements)
                 self._graph.add(place, FIRST, Ref(NIL), self._name)
-                found = self._values(one, term, context, inner)
-                if found:
-                    self._graph.statements[at] = self._graph.statements[at]._replace(value=found[0])
+                result = self._values(one, term, context, inner)
+                if result:
+                    self._graph.statements[at] = self._graph.statements[at]._replace(value=result[0])
         self._depth -= 1
         if last:
             self._graph.add(last, REST, Ref(NIL), self._name)

@@ -97,10 +97,10 @@ class TurtleReader:
         if self._place == len(self._text):
             self._kind = self._raw = ""
             return
-        found = _TOKEN.match(self._text, self._place)
-        if found is None:
+        match = _TOKEN.match(self._text, self._place)
+        if match is None:
             raise self._fault("is not understood")
-        self._kind, self._raw, self._end = found.lastgroup or "", found[0], found.end()
+        self._kind, self._raw, self._end = match.lastgroup or "", match[0], match.end()
 
     def _fault(self, reason: str, place: int = -1) -> BadPage:
         place = self._place if place < 0 else place
@@ -236,10 +236,10 @@ class TurtleReader:
             graph.add(subject, relation, Ref(key), self._name)
             self._properties(key)
         elif self._is("("):
-            place = len(graph.statements)
+            position = len(graph.statements)
             graph.add(subject, relation, Ref(NIL), self._name)
             head = self._list()
-            graph.statements[place] = graph.statements[place]._replace(value=Ref(head))
+            graph.statements[position] = graph.statements[position]._replace(value=Ref(head))
         else:
             value = self._term()
             name = self._name

@@ -28,24 +28,24 @@ WRITTEN: Final = (
 def entries(text: str) -> dict[str, Mapping[str, str]]:
     """Return the entries of a ``.bib`` file by key. Field names are in lower case, values are LaTeX."""
     file = _BibFile(text)
-    place = 0
-    while (found := _STRING.search(text, place)) and not file.is_over:
-        value, place = file.value(found.end())
-        file.strings[found[1].lower()] = value
+    position = 0
+    while (result := _STRING.search(text, position)) and not file.is_over:
+        value, position = file.value(result.end())
+        file.strings[result[1].lower()] = value
     by_key: dict[str, Mapping[str, str]] = {}
-    place = 0
-    while (found := _ENTRY.search(text, place)) and len(by_key) < _MAX_ENTRIES and not file.is_over:
-        place = found.end()
-        if found[1].lower() in ("comment", "string", "preamble"):
+    position = 0
+    while (result := _ENTRY.search(text, position)) and len(by_key) < _MAX_ENTRIES and not file.is_over:
+        position = result.end()
+        if result[1].lower() in ("comment", "string", "preamble"):
             continue
         fields: dict[str, str] = {}
         for _ in range(60):  # fields of an entry; a bound for hostile files
-            name = _FIELD.match(text, place)
+            name = _FIELD.match(text, position)
             if not name:
                 break
-            value, place = file.value(name.end())
+            value, position = file.value(name.end())
             fields[name[1].lower()] = " ".join(value.split())
-        by_key.setdefault(found[2], fields)
+        by_key.setdefault(result[2], fields)
     return by_key
 
 
@@ -115,14 +115,14 @@ class _BibFile:
         text = self._text
         quoted = text[place] == '"'
         depth = 0
-        for found in (_QUOTED if quoted else _BRACES).finditer(
+        for match in (_QUOTED if quoted else _BRACES).finditer(
             text, place + 1 if quoted else place, place + _MAX_VALUE
         ):
-            if found[0] == "{":
+            if match[0] == "{":
                 depth += 1
-            elif found[0] == "}":
+            elif match[0] == "}":
                 depth -= 1
-            if (quoted and found[0] == '"' and depth <= 0) or (not quoted and depth == 0 and found[0] == "}"):
-                return found.start()
+            if (quoted and match[0] == '"' and depth <= 0) or (not quoted and depth == 0 and match[0] == "}"):
+                return match.start()
         self._unclosed += 1
         return min(len(text), place + 1)

@@ -58,10 +58,10 @@ def item(reader: TexReader, source: TexSource) -> None:
 def footnote(reader: TexReader, source: TexSource) -> None:
     """Write the reference of a footnote, and keep its text for the end of the document."""
     source.option()
-    place = len(reader.state.footnotes)
+    position = len(reader.state.footnotes)
     reader.state.footnotes.append("")  # take the number before the text, which may hold footnotes itself
-    reader.state.footnotes[place] = reader.inline(source.argument())
-    reader.line.append(f"<sup>[{place + 1}]</sup>")
+    reader.state.footnotes[position] = reader.inline(source.argument())
+    reader.line.append(f"<sup>[{position + 1}]</sup>")
 
 
 def set_label(reader: TexReader, source: TexSource) -> None:
@@ -137,13 +137,13 @@ def include_file(reader: TexReader, source: TexSource) -> None:
 def bibliography(reader: TexReader, source: TexSource) -> None:
     """Read the ``.bib`` files, or else the ``.bbl`` file beside the document, or record a note."""
     names = source.argument().split(",")
-    found = {}
+    result = {}
     for name in names:
         text = reader.state.file(name.strip() if name.strip().endswith(".bib") else f"{name.strip()}.bib")
         if text is not None:
-            found.update(entries(text))
-    if found:
-        reader.state.bibliography = {**found, **reader.state.bibliography}
+            result.update(entries(text))
+    if result:
+        reader.state.bibliography = {**result, **reader.state.bibliography}
         reader.block("\ue000B\ue001")
         return
     # without .bib files, use the bibliography that BibTeX wrote beside the document

@@ -74,8 +74,8 @@ def _verbatim(reader: TexReader, name: str, body: str) -> None:
     language = ""
     if name == "minted" or body.lstrip(" ")[:1] == "[":
         body_source = TexSource(body)
-        found = _LANGUAGE.search(body_source.option() or "")
-        language = body_source.argument() if name == "minted" else found[1].lower() if found else ""
+        match = _LANGUAGE.search(body_source.option() or "")
+        language = body_source.argument() if name == "minted" else match[1].lower() if match else ""
         body = body_source.until(END)
     reader.code(body, language)
 
@@ -110,12 +110,12 @@ def _tabular(reader: TexReader, name: str, source: TexSource) -> None:
     body_source.argument()
     body = body_source.until(END)
     caption = ""
-    found = _CAPTION.search(body)
-    if found:  # a longtable holds its caption inside
-        caption_source = TexSource(body[found.end() :])
+    match = _CAPTION.search(body)
+    if match:  # a longtable holds its caption inside
+        caption_source = TexSource(body[match.end() :])
         caption_source.option()
         caption = reader.inline(caption_source.argument())
-        body = body[: found.start()] + caption_source.until(END)
+        body = body[: match.start()] + caption_source.until(END)
         number = reader.state.step("table")
         caption = f"Table {number}: {caption}"
         for label in _LABEL.findall(body):
@@ -166,12 +166,12 @@ def _theorem(reader: TexReader, base: str, name: str, source: TexSource) -> None
     option = body_source.option()
     number = "" if base == "proof" or name != base else f" {reader.state.step(base)}"
     remark = f" ({reader.inline(option)})" if option else ""
-    found = reader.inner(body_source.until(END)).markup()
+    result = reader.inner(body_source.until(END)).markup()
     title = reader.state.theorems[base]
     if not reader.state.macros.spend(len(title)):
         title = ""
     lead = f"<strong>{title}{number}{remark}.</strong> "
-    reader.block(f"<p>{lead}{found[3:]}" if found.startswith("<p>") else f"<p>{lead}</p>{found}")
+    reader.block(f"<p>{lead}{result[3:]}" if result.startswith("<p>") else f"<p>{lead}</p>{result}")
 
 
 def _bibliography(reader: TexReader, body: str) -> None:

@@ -58,8 +58,8 @@ def split(body: str, max_cells: int) -> Grid:
         else:
             left_out += 1
 
-    for found in _SPLIT.finditer(body):
-        mark = found[0]
+    for match in _SPLIT.finditer(body):
+        mark = match[0]
         if mark in "{}":
             depth = max(0, depth + (1 if mark == "{" else -1))
         elif mark.startswith(("\\begin", "\\end")) and mark.endswith("}"):
@@ -67,11 +67,11 @@ def split(body: str, max_cells: int) -> Grid:
         elif depth or nesting or mark[0] == "%":
             continue
         elif mark == "&":
-            end_cell(found.start())
-            start = found.end()
+            end_cell(match.start())
+            start = match.end()
         elif mark.startswith("\\\\") or mark in ("\\tabularnewline", "\\cr"):
-            end_cell(found.start())
-            start = found.end()
+            end_cell(match.start())
+            start = match.end()
             rows.append([])
     end_cell(len(body))
     kept: list[list[str]] = []
@@ -93,11 +93,11 @@ def _without_rules(text: str) -> tuple[str, list[str]]:
     """Remove the rules at the start of a row; return the rest and the names of the rules."""
     rules: list[str] = []
     skip = _SKIP.match(text)
-    place = skip.end() if skip else 0
-    while found := _RULE.match(text, place):
-        rules.append(re.split(r"[^a-z]", found[1], maxsplit=1)[0])
-        place = found.end()
-    return text[place:], rules
+    position = skip.end() if skip else 0
+    while match := _RULE.match(text, position):
+        rules.append(re.split(r"[^a-z]", match[1], maxsplit=1)[0])
+        position = match.end()
+    return text[position:], rules
 
 
 def to_markup(body: str, inline: Callable[[str], str], max_cells: int, caption: str = "") -> str:
@@ -118,14 +118,14 @@ def to_markup(body: str, inline: Callable[[str], str], max_cells: int, caption: 
             places -= colspan
             colspan = colspan if places >= 0 else 1
             markup = inline(inner)
-            covered = all(covered_rows.get(place, 0) for place in range(column, column + colspan))
+            covered = all(covered_rows.get(index, 0) for index in range(column, column + colspan))
             if covered and not markup.strip():
-                for place in range(column, column + colspan):
-                    covered_rows[place] -= 1
+                for index in range(column, column + colspan):
+                    covered_rows[index] -= 1
                 column += colspan
                 continue
-            for place in range(column, column + colspan):
-                covered_rows[place] = rowspan - 1
+            for index in range(column, column + colspan):
+                covered_rows[index] = rowspan - 1
             row.append(Cell(markup, colspan, rowspan) if colspan > 1 or rowspan > 1 else markup)
             column += colspan
         rows.append(row)
@@ -141,15 +141,15 @@ def _spans(text: str) -> tuple[int, int, str]:
     """Return the number of columns and rows that a cell covers, and its LaTeX content."""
     colspan = rowspan = 1
     for _ in range(2):
-        found = _SPAN.match(text)
-        if not found:
+        match = _SPAN.match(text)
+        if not match:
             break
-        source = TexSource(text[found.end() :])
-        if found[1] == "multirow":
+        source = TexSource(text[match.end() :])
+        if match[1] == "multirow":
             source.option()
         size = source.argument().strip().lstrip("-=")
         number = bounded_int(size, 1, least=1, most=_MAX_SPAN)
-        if found[1] == "multirow":
+        if match[1] == "multirow":
             source.option()
             source.argument()
             source.option()
@@ -239,12 +239,12 @@ class TexState:
 
     def heading_number(self, name: str) -> str:
         """Count a heading and return its full number, such as ``2.1``; '' for headings that LaTeX does not number."""
-        place = HEADINGS.index(name)
+        position = HEADINGS.index(name)
         top = 1 if self.chapters else 2
-        if name == "part" or place > top + 2 or place < top:
+        if name == "part" or position > top + 2 or position < top:
             return ""
-        self.step(name, HEADINGS[place + 1 :])
-        counted = [self.counters.get(heading, 0) for heading in HEADINGS[top : place + 1]]
+        self.step(name, HEADINGS[position + 1 :])
+        counted = [self.counters.get(heading, 0) for heading in HEADINGS[top : position + 1]]
         numbers = [str(count) for count in counted]
         if self.appendix and 0 < counted[0] <= 26:
             numbers[0] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[counted[0] - 1]
@@ -254,9 +254,9 @@ class TexState:
     def finish(self, markup: str, inline: Callable[[str], str], as_latex: Callable[[Mapping[str, str]], str]) -> str:
         """Return the document with references, citations, bibliography, footnotes and notes filled in."""
         keys = list(self.bibliography) if self.cite_all else [key for key in self.cited if key in self.bibliography]
-        numbers = {key: str(place) for place, key in enumerate(keys, 1)}
-        for place, (key, (label, _)) in enumerate(self.items.items(), 1):
-            numbers.setdefault(key, label or str(place))
+        numbers = {key: str(index) for index, key in enumerate(keys, 1)}
+        for index, (key, (label, _)) in enumerate(self.items.items(), 1):
+            numbers.setdefault(key, label or str(index))
 
         listed: list[str] = []
 

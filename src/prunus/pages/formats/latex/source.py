@@ -98,27 +98,27 @@ class TexSource:
                 if not self._stack:
                     return Token("end", "")
                 self._text, self._place = self._pop()
-            found = _TOKEN.match(self._text, self._place)
-            assert found is not None  # the pattern matches at every character
-            self._place = found.end()
-            kind = found.lastgroup or "text"
+            match = _TOKEN.match(self._text, self._place)
+            assert match is not None  # the pattern matches at every character
+            self._place = match.end()
+            kind = match.lastgroup or "text"
             if kind == "comment":
                 continue
             if kind == "command":
-                name = found[0][1:]
+                name = match[0][1:]
                 if name[0].isalpha():
                     self._skip_blank_line_end()
                 return Token(kind, name)
-            return Token("text" if kind == "lone" else kind, found[0])
+            return Token("text" if kind == "lone" else kind, match[0])
 
     def _skip_blank_line_end(self) -> None:
         """Skip the blanks after a command name, but no empty line."""
-        text, place = self._text, self._place
-        while place < len(text) and text[place] in " \t":
-            place += 1
-        if text[place : place + 1] == "\n" and text[place + 1 : place + 2].strip():
-            place += 1
-        self._place = place
+        text, position = self._text, self._place
+        while position < len(text) and text[position] in " \t":
+            position += 1
+        if text[position : position + 1] == "\n" and text[position + 1 : position + 2].strip():
+            position += 1
+        self._place = position
 
     def peek(self) -> str:
         """Return the next character that is not blank, or '' at the end of this text."""
@@ -138,9 +138,9 @@ class TexSource:
         if self._text[place] == "}":
             return ""
         if self._text[place] != "{":
-            found = _TOKEN.match(self._text, place)
-            assert found is not None
-            self._place = found.end() if found.lastgroup == "command" else place + 1
+            match = _TOKEN.match(self._text, place)
+            assert match is not None
+            self._place = match.end() if match.lastgroup == "command" else place + 1
             return self._text[place : self._place]
         end = self._closing(place)
         self._place = min(end + 1, len(self._text))
@@ -154,33 +154,33 @@ class TexSource:
             return None
         limit = self._text.rfind("]", place, place + _LONGEST_OPTION) + 1
         depth = 0
-        for found in _OPTION.finditer(self._text, place + 1, limit):
-            if found[0] == "]" and depth <= 0:
-                end = found.start()
+        for match in _OPTION.finditer(self._text, place + 1, limit):
+            if match[0] == "]" and depth <= 0:
+                end = match.start()
                 self._place = end + 1
                 return self._text[place + 1 : end]
-            depth += {"{": 1, "}": -1}.get(found[0], 0)
+            depth += {"{": 1, "}": -1}.get(match[0], 0)
             if depth < 0:
                 break
         return None
 
     def until(self, end: str) -> str:
         """Return the text before ``end`` and skip ``end``; return the rest where ``end`` does not occur."""
-        place = self._text.find(end, self._place)
-        stop = place if place >= 0 else len(self._text)
-        found = self._text[self._place : stop]
+        position = self._text.find(end, self._place)
+        stop = position if position >= 0 else len(self._text)
+        result = self._text[self._place : stop]
         self._place = min(stop + len(end), len(self._text))
-        return found
+        return result
 
     def environment(self, name: str) -> str:
         """Return the body of an environment whose ``\\begin`` was read, up to the matching ``\\end``."""
         marks = re.compile(rf"\\(begin|end)\s*\{{{re.escape(name)}\}}")
         depth, start = 1, self._place
-        for found in marks.finditer(self._text, start):
-            depth += 1 if found[1] == "begin" else -1
+        for match in marks.finditer(self._text, start):
+            depth += 1 if match[1] == "begin" else -1
             if depth == 0:
-                self._place = found.end()
-                return self._text[start : found.start()]
+                self._place = match.end()
+                return self._text[start : match.start()]
         self._place = len(self._text)
         return self._text[start:]
 
@@ -195,29 +195,29 @@ class TexSource:
         end = self._text.find(mark, self._place, stop) if mark else -1
         if end < 0:
             return mark
-        found = self._text[self._place : end]
+        result = self._text[self._place : end]
         self._place = end + 1
-        return found
+        return result
 
     def _closing(self, place: int) -> int:
         """Return the index of the brace that closes the brace at ``place``, or the end of the text."""
         depth = 0
-        for found in _NESTED.finditer(self._text, place):
-            if found[0] == "{":
+        for match in _NESTED.finditer(self._text, place):
+            if match[0] == "{":
                 depth += 1
-            elif found[0] == "}":
+            elif match[0] == "}":
                 depth -= 1
                 if depth == 0:
-                    return found.start()
+                    return match.start()
         return len(self._text)
 
     def parameters(self) -> tuple[str, int] | None:
         """Return the name and the number of arguments of a ``\\def``, or None."""
-        found = _PARAMETERS.match(self._text, self._place)
-        if not found:
+        match = _PARAMETERS.match(self._text, self._place)
+        if not match:
             return None
-        self._place = found.end()
-        return found[1], len(found[2]) // 2
+        self._place = match.end()
+        return match[1], len(match[2]) // 2
 
 
 def expand(macro: Macro, source: TexSource, macros: Macros) -> str | None:
@@ -238,9 +238,9 @@ def expand(macro: Macro, source: TexSource, macros: Macros) -> str | None:
 def define(name: str, source: TexSource, macros: Macros) -> None:
     """Read and record the definition after ``\\newcommand``, ``\\def`` or ``\\newenvironment``."""
     if name in ("def", "gdef", "edef", "xdef"):
-        found = source.parameters()
-        if found and len(macros.commands) < MAX_MACROS:
-            macros.commands[found[0]] = Macro(found[1], None, source.argument())
+        result = source.parameters()
+        if result and len(macros.commands) < MAX_MACROS:
+            macros.commands[result[0]] = Macro(result[1], None, source.argument())
         return
     target = source.argument().strip().lstrip("\\")
     count = (source.option() or "0").strip()

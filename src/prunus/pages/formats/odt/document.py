@@ -126,7 +126,7 @@ class _Document:
         if self.notes:
             body.add(f"<section><ol>{''.join(f'<li>{note}</li>' for note in self.notes)}</ol></section>")
         meta = next(
-            (found for root in self.roots for found in [find_path(root, "office:meta")] if found is not None), None
+            (result for root in self.roots for result in [find_path(root, "office:meta")] if result is not None), None
         )
         fields = {child.tag: " ".join((child.text or "").split()) for child in (meta if meta is not None else ())}
         metadata = {

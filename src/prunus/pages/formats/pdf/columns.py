@@ -282,9 +282,9 @@ def _pattern(row: Row) -> str:
 def _page_numbers(row: Row) -> set[int]:
     """Return the numbers at the ends of a line: candidates for the page number."""
     text = " ".join(piece.text for piece in row).strip()
-    found = {_value(match[1]) for match in (_FIRST.match(text), _LAST.search(text)) if match}
+    result = {_value(match[1]) for match in (_FIRST.match(text), _LAST.search(text)) if match}
     whole_line = _NUMBER.fullmatch(text)
-    return found | ({_value(whole_line[1])} if whole_line else set())
+    return result | ({_value(whole_line[1])} if whole_line else set())
 
 
 def _value(digits: str) -> int:

@@ -316,10 +316,10 @@ def _title(metadata: Mapping[str, Any], blocks: Sequence[PdfBlock]) -> str:
 
 def _date(text: str) -> str:
     """Return a PDF date as ISO 8601, or '' where the text is no date."""
-    found = _DATE.match(text)
-    if not found:
+    match = _DATE.match(text)
+    if not match:
         return ""
-    year, month, day, hour, minute, second = found.groups()
+    year, month, day, hour, minute, second = match.groups()
     date = "-".join(part for part in (year, month, day if month else None) if part)
     return f"{date}T{hour}:{minute}:{second or '00'}" if day and hour else date
 
@@ -428,10 +428,10 @@ class _Body:
 
 def _numbering(marker: str) -> tuple[str, int, str]:
     """Return list tag, number and ``type`` attribute of a list marker."""
-    found = _VALUE.match(marker)
-    if not found or marker in ("o", "*"):
+    match = _VALUE.match(marker)
+    if not match or marker in ("o", "*"):
         return "ul", 0, ""
-    value = found[1]
+    value = match[1]
     number = bounded_int(in_ascii(value), -1, most=999_999_999)
     if number >= 0:
         return "ol", number, ""

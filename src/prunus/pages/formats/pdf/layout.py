@@ -83,5 +83,5 @@ def _atoms(page: PageWords) -> list[PdfPiece]:
     The words of those tables are removed from the page.
     """
     tables = ruled_tables(page.rules, page.fills, page.words)
-    found = [PdfPiece([], table, table.box) for table in tables]
-    return [*found, *(PdfPiece([], image[4], image[:4]) for image in page.images if image[4])]
+    result = [PdfPiece([], table, table.box) for table in tables]
+    return [*result, *(PdfPiece([], image[4], image[:4]) for image in page.images if image[4])]

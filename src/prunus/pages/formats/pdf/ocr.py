@@ -93,12 +93,12 @@ class Recogniser:
 
     def recognised(self, image: Any) -> list[Line]:
         """Return the lines of a picture that stands upright."""
-        found = self.read(image, use_cls=False)
-        if found.boxes is None or found.txts is None:
+        result = self.read(image, use_cls=False)
+        if result.boxes is None or result.txts is None:
             return []
         return [
             (corners.tolist(), " ".join(text.split()), float(score))
-            for corners, text, score in zip(found.boxes, found.txts, found.scores, strict=True)
+            for corners, text, score in zip(result.boxes, result.txts, result.scores, strict=True)
             if text.strip()
         ]
 
@@ -108,11 +108,11 @@ def _model(folder: Path, part: str) -> Path:
 
     :raises FileNotFoundError: there is none.
     """
-    found = sorted(folder.glob(f"*_{part}_*.onnx"))
-    usual = [path for path in found if path.name.startswith(("PP-", "ch_"))]
-    if not found:
+    result = sorted(folder.glob(f"*_{part}_*.onnx"))
+    usual = [path for path in result if path.name.startswith(("PP-", "ch_"))]
+    if not result:
         raise FileNotFoundError(f"rapidocr has no model for {part}")
-    return (usual or found)[0]
+    return (usual or result)[0]
 
 
 def _is_lying(corners: list[list[float]]) -> bool:

@@ -226,10 +226,10 @@ def recognise(content: bytes, pages: list[dict[str, Any]], scans: Sequence[int],
     :param content: the PDF.
     :param pages: content of each page, as :meth:`.reader.PdfReader.page` returns it.
     """
-    found, fault = _run(content, [pages[at]["page"] for at in scans[: limits.pages]], limits)
+    result, fault = _run(content, [pages[at]["page"] for at in scans[: limits.pages]], limits)
     replaced, left = [], []
     for at in scans:
-        page = found.get(pages[at]["page"])
+        page = result.get(pages[at]["page"])
         if page is None:
             left.append(at)
         elif sum(len(word[6]) for word in page["words"]) > 2 * _letters(PageWords(pages[at]).words):

@@ -537,17 +537,17 @@ def column_edges(rows: Sequence[Sequence[PdfPiece]]) -> list[tuple[float, float]
     edges.sort()
     allowed = len(rows) // 5
     em = max((piece.size for row in rows for piece in row), default=10.0)
-    found: list[list[float]] = []
+    result: list[list[float]] = []
     depth = 0
     for place, step in edges:
         before, depth = depth, depth + step
         if before <= allowed < depth:
-            if found and place - found[-1][1] < 0.5 * em:
+            if result and place - result[-1][1] < 0.5 * em:
                 continue
-            found.append([place, place])
+            result.append([place, place])
         elif depth <= allowed < before:
-            found[-1][1] = place
-    return [(start, stop) for start, stop in found]
+            result[-1][1] = place
+    return [(start, stop) for start, stop in result]
 
 
 def columns_of(piece: PdfPiece, slots: Sequence[tuple[float, float]]) -> tuple[int, int]:

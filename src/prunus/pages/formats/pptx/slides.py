@@ -194,14 +194,14 @@ class _Deck:
 
     def _places_of(self, part: str) -> dict[tuple[str, str], SlidePlace]:
         if part not in self._places:
-            found = self._places[part] = {}
+            result = self._places[part] = {}
             for shape in self.archive.xml(part).iter("p:sp"):
                 kind, index, is_placeholder = _placeholder(shape)
                 place = _place(find_path(shape, "p:spPr", "a:xfrm"))
                 if is_placeholder and place is not None:
-                    found["type", kind] = place
+                    result["type", kind] = place
                     if index:
-                        found["index", index] = place
+                        result["index", index] = place
         return self._places[part]
 
 
@@ -244,7 +244,7 @@ class _Slide:
                 titles.append(shape)
                 continue
             paths = (("p:xfrm",) if shape.tag == "p:graphicFrame" else ("p:spPr", "a:xfrm"), ("p:grpSpPr", "a:xfrm"))
-            frame = next((found for path in paths if (found := find_path(shape, *path)) is not None), None)
+            frame = next((result for path in paths if (result := find_path(shape, *path)) is not None), None)
             place = _place(frame)
             if place is None and is_placeholder:
                 place = self.places.get(("index", index)) or self.places.get(("type", kind))

@@ -174,8 +174,8 @@ class RtfReader:
         elif ended.ends in ("listtext", "pntext"):
             ended.story.marker = text.strip() or ended.story.marker
         elif ended.ends == "fldinst":
-            found = _LINK.match(text)
-            self.state.look = replace(self.state.look, href=found[1] if found else "")
+            match = _LINK.match(text)
+            self.state.look = replace(self.state.look, href=match[1] if match else "")
         elif ended.ends == "sn":
             self._property = text.strip()
         elif ended.ends == "sv":
@@ -345,7 +345,7 @@ class RtfReader:
 def _codec(name: str, default: str) -> str:
     """Return a codec that Python knows, or ``default``."""
     try:
-        found = codecs.lookup({"cp65001": "utf-8", "cp10000": "mac_roman", "cp0": default}.get(name, name))
+        result = codecs.lookup({"cp65001": "utf-8", "cp10000": "mac_roman", "cp0": default}.get(name, name))
     except LookupError:
         return default
-    return found.name if found._is_text_encoding else default
+    return result.name if result._is_text_encoding else default

@@ -116,8 +116,8 @@ class Story:
         html = "".join(_run_html(look, text) for look, text in runs).strip()
         if not html:
             return
-        found = _HEADING.match(props.style)
-        level = bounded_int(found[1], 1, most=6) if found else min(props.outline + 1, 6) if props.outline < 9 else 0
+        match = _HEADING.match(props.style)
+        level = bounded_int(match[1], 1, most=6) if match else min(props.outline + 1, 6) if props.outline < 9 else 0
         title = props.style.lower() in ("title", "titel")
         if level or title:
             plain = "".join(_run_html(Look(href=look.href, raised=look.raised), text) for look, text in runs).strip()
@@ -133,11 +133,11 @@ class Story:
             body.add(f"<blockquote><p>{html}</p></blockquote>" if _QUOTE.search(props.style) else f"<p>{html}</p>")
 
     def _item(self, html: str, props: Paragraph, marker: str, body: Body) -> None:
-        found = _NUMBER.fullmatch(marker)
-        if not found:
+        match = _NUMBER.fullmatch(marker)
+        if not match:
             body.item(html, props.level)
             return
-        digits, lower, upper = found.groups()
+        digits, lower, upper = match.groups()
         number = bounded_int(in_ascii(digits), 1, most=999_999) if digits else ord((lower or upper).lower()) - 96
         body.item(html, props.level, "ol", number, "" if digits else "a" if lower else "A")
 
