@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from benchmarks.report import json_line, table
 from prunus.core.registry import make_engine
-from prunus.index.nodes import IndexedDocument, Leaf, Preparing, Search
+from prunus.index.nodes import IndexedDocument, Leaf, NodeSearch, Preparing
 from prunus.index.retrieve import Retriever
 
 TOPICS, WORDS, OWN = 2000, 200_000, 300
@@ -257,7 +257,7 @@ def agreement(options: argparse.Namespace, embedder: Any) -> dict[str, float]:
     for number in range(options.compared):
         question = texts.question(number, total)
         vector = embedder.embed([question], "query")[0]
-        found = store.candidates(Search(question, vector, fast.weights.candidates, 2000, fast.weights.reach))
+        found = store.candidates(NodeSearch(question, vector, fast.weights.candidates, 2000, fast.weights.reach))
         if found is None:
             return {}
         known = {*found.ids.tolist()}

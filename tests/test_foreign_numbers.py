@@ -19,7 +19,7 @@ import prunus
 SRC = Path(prunus.__file__).parent
 READERS = """pages web answer core/text evidence/score/paths/_server.py evidence/score/paths/llamacpp.py
     evidence/score/paths/sglang.py evidence/score/paths/vllm.py models/rerank/http.py models/embed/http.py
-    models/json_reply.py models/llm/openai.py models/llm/_shared.py index/store/file index/found.py""".split()
+    models/json_reply.py models/llm/openai.py models/llm/_shared.py index/store/file index/evidence.py""".split()
 """Rooms and files that read foreign text."""
 
 CALLS = ("int", "float", "chr")

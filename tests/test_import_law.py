@@ -38,7 +38,7 @@ HOMES = {  # the only rooms that may import each package
 
 
 BEHIND_THE_DOOR = """answer.write answer.from_web answer.find_pages answer.gather answer.cite evidence.prune
-    evidence.greedy evidence.two_stage index.build index.grow index.retrieve index.found pages.clean pages.formats
+    evidence.greedy evidence.two_stage index.build index.grow index.retrieve index.evidence pages.clean pages.formats
     web.door web.fetch"""
 """What the command line, the server, the adapters and batches leave to the functions of the door."""
 

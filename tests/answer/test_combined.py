@@ -154,7 +154,7 @@ def test_where_an_index_fails_the_pages_answer_and_that_is_said(
 
     monkeypatch.setattr(Index, "retrieved", down)
     found = events_of(QUESTION, **given(["page", "index"], index, web))
-    assert SAID["page"] in found.answer.text and found.answer.failures == {index.place: "the database failed"}
+    assert SAID["page"] in found.answer.text and found.answer.failures == {index.location: "the database failed"}
     with pytest.raises(OutsideFailed, match="the database failed"):
         events_of(QUESTION, index=index)
 
@@ -229,24 +229,6 @@ def test_where_the_model_fails_a_summary_is_still_never_quoted(tale: Index) -> N
     found = ask_model("Where do travellers rest?", Model(fails), indexes=of_summaries(tale))
     assert found.answer.engines["generator"] == "quotes" and "Travellers" not in found.answer.text
     assert all(citation.found and citation.document == "trains" for citation in found.answer.citations)
-
-
-@pytest.mark.parametrize("mode", ["naive", "clean", "vector"])
-def test_other_modes_read_pages_of_the_index_and_no_summary(mode: Any, tale: Index) -> None:
-    seen: list[str] = []
-
-    def script(task: str, prompt: str, messages: Sequence[Message]) -> str:
-        seen.append(prompt)
-        return "Passengers sleep in the second carriage behind the engine [1]."
-
-    found = ask_model(
-        "Where do travellers sleep?", Model(script), Options(mode=mode), indexes=Indexes([tale], Retrieval("flat"))
-    )
-    assert [citation.document for citation in found.answer.citations] == ["trains"]
-    assert "second carriage" in seen[-1] and "Travellers" not in seen[-1]
-
-
-# --- conversations -------------------------------------------------------------------------------
 
 
 def test_a_conversation_keeps_numbers_over_indexes_pages_and_the_web(tale: Index, index: Index, web: World) -> None:

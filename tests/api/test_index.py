@@ -191,7 +191,7 @@ def test_a_limit_stops_summaries_and_the_next_run_goes_on(tmp_path: Path) -> Non
 def test_summaries_can_be_written_anew(index: Index, tmp_path: Path) -> None:
     before = {node: index.store.get([node])[0].children for node in index.store.edges()}
     settings = load_settings({"summarizer": "llm", "llm": "scripted:Other words."})
-    again = Index.open(index.place, settings=settings)
+    again = Index.open(index.location, settings=settings)
     again.forget_summaries()
     again.summarize()
     nodes = again.store.get(list(before))
@@ -320,7 +320,7 @@ def test_a_cross_encoder_judges_what_no_child_says(index: Index) -> None:
 def test_an_index_follows_no_address_and_no_code_as_its_embedder(index: Index) -> None:
     for spec in ("http://10.0.0.1/v1#m", "stranger.py:Engine", "unknown", 7, None):
         index.store.put_notes({"built": json.dumps({"embedder": spec})})
-        assert Index.open(index.place).built.named_embedder == ""
+        assert Index.open(index.location).built.named_embedder == ""
 
 
 def test_an_index_names_the_embedder_it_was_made_with(index: Index, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from prunus.api.index import Index
 from prunus.evidence.blocks import Blocks, kept_part
 from prunus.evidence.render import Rendering, render_blocks
 from prunus.index.chunk import chunk_tree
-from prunus.index.found import block_of, packed, tree_of
+from prunus.index.evidence import block_of, packed, tree_of
 from prunus.index.nodes import IndexedDocument
 from prunus.models.tokens import approx
 from prunus.pages.clean.walk import clean_tree

@@ -27,7 +27,7 @@ from tests.s3_server import SECRET, Server, s3  # noqa: F401
 import prunus
 from prunus import BadInput, Index, OutsideFailed
 from prunus.core.errors import PrunusError
-from prunus.index.nodes import Parent, Search
+from prunus.index.nodes import NodeSearch, Parent
 from prunus.index.store.lance import engine as lance
 from prunus.index.store.lance import rows, table
 
@@ -118,7 +118,7 @@ def check(folder: Path, acknowledged: set[str]) -> None:
     assert acknowledged <= set(view.names)
     for node, row in zip(store.get(view.ids.tolist()), view.row, strict=True):
         number, turn = node.document.split("-")
-        assert np.array_equal(view.matrix[row], vector((int(number) * 10 + int(turn)) * 1000 + node.place))
+        assert np.array_equal(view.matrix[row], vector((int(number) * 10 + int(turn)) * 1000 + node.position))
     assert np.bincount(view.document, minlength=len(view.names)).tolist() == [2] * len(view.names)
     assert len(store.lexical("says")) == view.leaves and store.damage() == []
 
@@ -182,7 +182,7 @@ def filled(folder: Path, documents: int, **others: Any) -> lance.Engine:
 def test_what_a_search_finds_has_the_scores_of_the_whole_view(tmp_path: Path) -> None:
     store = filled(tmp_path, 12, exact_nodes=50)
     view, wanted = store.view(), vector(3004)
-    search = Search("topic3 sentence about 20", wanted, 5, 2000, 2, summaries=True)
+    search = NodeSearch("topic3 sentence about 20", wanted, 5, 2000, 2, summaries=True)
     found = store.candidates(search)
     assert found is not None and 10 < len(found.ids) < len(view.ids)
     at = {int(id): index for index, id in enumerate(view.ids)}
@@ -203,13 +203,13 @@ def test_what_a_search_finds_has_the_scores_of_the_whole_view(tmp_path: Path) ->
 
 def test_a_search_in_some_documents_finds_all_their_nodes_and_no_others(tmp_path: Path) -> None:
     store = filled(tmp_path, 12, exact_nodes=50)
-    found = store.candidates(Search("topic3", vector(3004), 5, 2000, 2, documents=("3 topic3", "4 topic4")))
+    found = store.candidates(NodeSearch("topic3", vector(3004), 5, 2000, 2, documents=("3 topic3", "4 topic4")))
     assert found is not None
     assert {node.document for node in store.get(found.ids.tolist())} == {"3 topic3", "4 topic4"}
     assert len(found.ids) >= 10
     with pytest.raises(BadInput, match="there is no document 'x'"):
-        store.candidates(Search("topic3", vector(3004), 5, 2000, 2, documents=("x",)))
-    assert lance.Engine(tmp_path / "index").candidates(Search("topic3", vector(3004), 5, 2000, 2)) is None
+        store.candidates(NodeSearch("topic3", vector(3004), 5, 2000, 2, documents=("x",)))
+    assert lance.Engine(tmp_path / "index").candidates(NodeSearch("topic3", vector(3004), 5, 2000, 2)) is None
 
 
 def test_a_large_index_has_indexes_of_lance_and_finds_with_them_what_was_added_later_too(
@@ -223,7 +223,7 @@ def test_a_large_index_has_indexes_of_lance_and_finds_with_them_what_was_added_l
     view, hits = store.view(), 0
     for seed in range(20):
         wanted = vector(seed * 1000)
-        found = store.candidates(Search("topic9", wanted, 20, 2000, 2))
+        found = store.candidates(NodeSearch("topic9", wanted, 20, 2000, 2))
         assert found is not None
         best = view.ids[np.argsort(-view.similarities(wanted)[: view.leaves])[:20]]
         hits += len({*best.tolist()} & {*found.ids.tolist()})
@@ -265,7 +265,7 @@ def test_a_damaged_file_gives_what_was_there_or_one_line(tmp_path: Path, monkeyp
                 assert everything(lance.Engine(tmp_path / "index")) == whole, path
             except PrunusError as error:
                 said = str(error)
-            assert "\n" not in said and (not said or said.startswith(store.place)), said
+            assert "\n" not in said and (not said or said.startswith(store.location)), said
             lines += bool(said)
         path.write_bytes(content)
     assert lines > 3 and everything(lance.Engine(tmp_path / "index")) == whole
@@ -326,7 +326,7 @@ def test_an_index_on_object_storage_is_built_changed_and_asked(bucket: str, tmp_
         Index.open(place, create=False)
     index = Index.open(place)
     index.add({subject: page(subject) for subject in SUBJECTS})
-    assert index.place == place and index.add({"bees": page("bees")}).unchanged == ["bees"]
+    assert index.location == place and index.add({"bees": page("bees")}).unchanged == ["bees"]
     beside = Index.open(tmp_path / "file")
     beside.add({subject: page(subject) for subject in SUBJECTS})
     again = Index.open(Path(place), create=False)

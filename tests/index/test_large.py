@@ -15,7 +15,7 @@ from tests.extras import need
 from tests.index.library import COUNTER, EMBEDDER, built
 
 from prunus.core.errors import BadInput
-from prunus.index.nodes import Candidates, IndexedDocument, Leaf, Search, Searching
+from prunus.index.nodes import Candidates, IndexedDocument, Leaf, NodeSearch, Searching
 from prunus.index.retrieve import Retriever
 from prunus.index.store.file import large, nearest
 from prunus.index.store.file.arrays import Arrays, write_arrays
@@ -40,8 +40,8 @@ def filled(folder: Path, documents: int = 30, first: int = 0, **how: Any) -> Sto
     return store
 
 
-def wanted(query: str, count: int = 20, **how: Any) -> Search:
-    return Search(query, EMBEDDER.embed([query], "query")[0], count, 400, 12, **how)
+def wanted(query: str, count: int = 20, **how: Any) -> NodeSearch:
+    return NodeSearch(query, EMBEDDER.embed([query], "query")[0], count, 400, 12, **how)
 
 
 def found_by(store: Store, query: str, count: int = 20, **how: Any) -> Candidates:

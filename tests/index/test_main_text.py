@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.index.library import SUBJECTS, builder, page, source
 
 from prunus.index.build import BuildSettings, DocumentSource
-from prunus.index.found import packed
+from prunus.index.evidence import packed
 from prunus.index.main_text import MainText
 from prunus.pages.clean.walk import clean_tree
 

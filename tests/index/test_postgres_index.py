@@ -39,7 +39,7 @@ def test_an_index_named_by_an_address_is_built_grown_and_asked(address: str, nam
         Index.open(place, create=False)
     index = Index.open(place)
     index.add({subject: page(subject) for subject in SUBJECTS})
-    assert index.place == f"postgres:{name}" and index.add({"bees": page("bees")}).unchanged == ["bees"]
+    assert index.location == f"postgres:{name}" and index.add({"bees": page("bees")}).unchanged == ["bees"]
     again = Index.open(place, create=False, settings=load_settings({"chunk_tokens": 40}))
     assert again.built.chunk_tokens == index.built.chunk_tokens, "what it was built with holds for good"
     beside = Index.open(tmp_path / "file")

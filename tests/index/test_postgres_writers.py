@@ -17,7 +17,7 @@ from tests.index.test_store import DIMENSION, given_document, vector
 from tests.index.test_store_contract import server  # noqa: F401
 
 from prunus.core.errors import BadInput
-from prunus.index.nodes import IndexedDocument, Leaf, Parent, Search, version_of
+from prunus.index.nodes import IndexedDocument, Leaf, NodeSearch, Parent, version_of
 from prunus.index.retrieve import Retriever
 
 pytestmark = pytest.mark.full
@@ -57,7 +57,7 @@ def whole(store: Any) -> list[str]:
     """Check that every document has all its leaves, once; return the ids of the documents."""
     ids = [document.id for document in store.documents()]
     view = store.view()
-    leaves = [f"{node.document}/{node.place}" for node in store.get(view.ids.tolist())]
+    leaves = [f"{node.document}/{node.position}" for node in store.get(view.ids.tolist())]
     wanted = [f"{id}/{place}" for id in ids for place in range(2 if id.startswith("both") else 3)]
     assert sorted(leaves) == sorted(wanted) and len(set(ids)) == len(ids)
     assert store.damage() == []
@@ -136,7 +136,7 @@ def test_a_large_index_finds_what_a_scan_finds(server: str, monkeypatch: pytest.
     asked = embedder.embed([query])[0]
     cosines = dict(zip(view.ids.tolist(), view.similarities(asked).tolist(), strict=True))
     words = store.lexical(query) | store.lexical(query, "summaries")
-    found = store.candidates(Search(query, asked, 100, 2000, 12, summaries=True))
+    found = store.candidates(NodeSearch(query, asked, 100, 2000, 12, summaries=True))
     ids = found.ids.tolist()
     assert found.cosine == pytest.approx([cosines[id] for id in ids], abs=1e-5)
     assert found.bm25 == pytest.approx([words.get(id, 0.0) for id in ids], abs=1e-9)
@@ -161,7 +161,7 @@ def test_a_large_index_finds_what_a_scan_finds(server: str, monkeypatch: pytest.
         assert first and len(first & second) >= 0.9 * len(first), only
         assert not only or {node.document for node in ranked[1]} <= {*only}
     with pytest.raises(BadInput, match="there is no document 'x'"):
-        store.candidates(Search(query, asked, 100, 2000, 12, documents=("x",)))
+        store.candidates(NodeSearch(query, asked, 100, 2000, 12, documents=("x",)))
     store.close()
 
 
@@ -177,7 +177,7 @@ def test_an_index_gets_its_vectors_indexed_when_it_becomes_large(
 
     monkeypatch.setattr(search, "LARGE", 12)
     store = opened(server, embedder="tiny", dimension=DIMENSION, create=True)
-    wanted = Search("says", vector(1), 5, 100, 1)
+    wanted = NodeSearch("says", vector(1), 5, 100, 1)
     store.add(*given_document("a", 11))
     store.prepare()
     assert store.candidates(wanted) is None and not indexes()
@@ -186,7 +186,7 @@ def test_an_index_gets_its_vectors_indexed_when_it_becomes_large(
     assert indexes() == 2 and len(store.candidates(wanted).ids) >= 5
     store.add(*given_document("c", 3, seed=7))
     store.prepare()
-    nearest = store.candidates(Search("nothing", vector(7000), 1, 100, 1)).ids.tolist()
+    nearest = store.candidates(NodeSearch("nothing", vector(7000), 1, 100, 1)).ids.tolist()
     assert any(node.document == "c" for node in store.get(nearest)), "later vectors are in the index, too"
     store.delete("a")
     assert store.candidates(wanted) is None, "it is small again"
@@ -211,7 +211,7 @@ def test_a_pgvector_without_half_precision_searches_exactly(
     store.add_many([given_document("a", 30, 1), given_document("b", 30, 2)])
     store.prepare()
     view = store.view()
-    found = store.candidates(Search("nothing", vector(2003), 5, 100, 1))
+    found = store.candidates(NodeSearch("nothing", vector(2003), 5, 100, 1))
     best = view.ids[np.argsort(-view.similarities(vector(2003)))[:5]].tolist()
     assert {*best} <= {*found.ids.tolist()}
     store.close()

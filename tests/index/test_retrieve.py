@@ -90,7 +90,7 @@ def test_traversal_finds_the_subject_by_summaries_and_by_the_means_of_leaves(ret
 def test_the_default_finds_the_evidence_in_document_order_and_fills_the_budget(retriever: Retriever) -> None:
     found = retriever.hybrid(QUESTION, 200)
     assert {node.document for node in found.nodes} == {"tides"}
-    assert [node.place for node in found.nodes] == sorted(node.place for node in found.nodes)
+    assert [node.position for node in found.nodes] == sorted(node.position for node in found.nodes)
     assert found.tokens > 130
 
 

@@ -17,7 +17,7 @@ from prunus.core.executor import ProcessExecutor, in_process
 from prunus.index.bill import bill_of
 from prunus.index.build import Builder, BuildSettings, DocumentSource
 from prunus.index.cluster import contiguous
-from prunus.index.cluster._shards import Rows, shards
+from prunus.index.cluster._shards import LayerVectors, shards
 
 LIBRARY = 120
 """Documents of the library of these tests; some 1,500 leaves, so that 100 nodes a shard make shards of two layers."""
@@ -43,10 +43,12 @@ def library(folder: Path, workers: int = 1, shard: int = 100) -> Builder:
     return made
 
 
-def vectors(count: int, seed: int = 1) -> Rows:
+def vectors(count: int, seed: int = 1) -> LayerVectors:
     topics = np.random.default_rng(seed).normal(size=(40, 32))
     draw = np.random.default_rng(seed + 1)
-    return Rows(np.asarray(topics[draw.integers(40, size=count)] + 0.6 * draw.normal(size=(count, 32)), np.float32))
+    return LayerVectors(
+        np.asarray(topics[draw.integers(40, size=count)] + 0.6 * draw.normal(size=(count, 32)), np.float32)
+    )
 
 
 def test_shards_cover_a_layer_once_and_none_is_too_large() -> None:
@@ -56,8 +58,10 @@ def test_shards_cover_a_layer_once_and_none_is_too_large() -> None:
     assert all((np.diff(shard) > 0).all() for shard in found)
 
 
-@pytest.mark.parametrize("layer", [Rows(np.ones((3000, 8), np.float32)), Rows(np.zeros((3000, 8), np.float32))])
-def test_a_layer_without_directions_is_cut_all_the_same(layer: Rows) -> None:
+@pytest.mark.parametrize(
+    "layer", [LayerVectors(np.ones((3000, 8), np.float32)), LayerVectors(np.zeros((3000, 8), np.float32))]
+)
+def test_a_layer_without_directions_is_cut_all_the_same(layer: LayerVectors) -> None:
     found = list(shards(layer, 200, seed=0))
     assert np.array_equal(np.sort(np.concatenate(found)), np.arange(3000))
     assert max(map(len, found)) <= 400
@@ -67,7 +71,7 @@ def test_items_of_one_topic_share_a_shard() -> None:
     draw = np.random.default_rng(5)
     topics = draw.normal(size=(4, 32))
     topic = draw.integers(4, size=2000)
-    layer = Rows(np.asarray(topics[topic] + 0.1 * draw.normal(size=(2000, 32)), np.float32))
+    layer = LayerVectors(np.asarray(topics[topic] + 0.1 * draw.normal(size=(2000, 32)), np.float32))
     for shard in shards(layer, 500, seed=0):
         assert len(set(topic[shard].tolist())) == 1
 

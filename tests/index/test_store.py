@@ -217,7 +217,7 @@ def check(folder: Path, acknowledged: set[str]) -> None:
         if node.layer == 0:
             by_document[node.document] = by_document.get(node.document, 0) + 1
             number, turn = node.document.split("-")
-            wanted = vector((int(number) * 10 + int(turn)) * 1000 + node.place)
+            wanted = vector((int(number) * 10 + int(turn)) * 1000 + node.position)
             assert np.array_equal(view.matrix[row], wanted)
     assert all(by_document[name] == 2 for name in view.names)
     assert len(store.lexical("says")) == view.leaves

@@ -38,7 +38,7 @@ class StoreContract:
         assert [document.id for document in store.documents()] == ["a"]
         view = store.view()
         nodes = store.get(view.ids.tolist())
-        assert [(node.start, node.end, node.text, node.above, node.place) for node in nodes] == [
+        assert [(node.start, node.end, node.text, node.above, node.position) for node in nodes] == [
             (leaf.start, leaf.end, leaf.text, leaf.above, place) for place, leaf in enumerate(leaves)
         ]
         assert all(document.text[node.start : node.end] == node.text for node in nodes)
@@ -187,7 +187,7 @@ class StoreContract:
         view = store.view()
         for node, row in zip(store.get(view.ids.tolist()), view.row, strict=True):
             number, turn = node.document.split("-")
-            assert np.array_equal(view.matrix[row], vector((int(number) * 10 + int(turn)) * 1000 + node.place))
+            assert np.array_equal(view.matrix[row], vector((int(number) * 10 + int(turn)) * 1000 + node.position))
 
     def test_an_index_is_built_grown_and_asked(self, opened: Opened) -> None:
         found = library(opened)
@@ -310,7 +310,7 @@ class TestPostgres(StoreContract, BesideFile):
 
         store = opened("tiny", DIMENSION, create=True)
         store.add_many([given_document("a"), given_document("b")])
-        with psycopg.connect(server, options=f"-c search_path={store.place.partition(':')[2]},public") as other:
+        with psycopg.connect(server, options=f"-c search_path={store.location.partition(':')[2]},public") as other:
             other.execute("UPDATE documents SET text = replace(text, 'says', 'said') WHERE id = 'a'")
         assert store.document("b").text
         with pytest.raises(BadInput, match=r"damaged \(document a\).*add it again"):
@@ -321,7 +321,7 @@ class TestPostgres(StoreContract, BesideFile):
         import psycopg
 
         store = opened("tiny", DIMENSION, create=True)
-        with psycopg.connect(server, options=f"-c search_path={store.place.partition(':')[2]},public") as other:
+        with psycopg.connect(server, options=f"-c search_path={store.location.partition(':')[2]},public") as other:
             other.execute("UPDATE about SET layout = 3")
         store.close()
         with pytest.raises(BadInput, match=r"an index of layout 3.*build it again"):
@@ -350,7 +350,7 @@ class TestPostgres(StoreContract, BesideFile):
         import psycopg
 
         store = opened("tiny", DIMENSION, create=True, wait=0.3)
-        schema = store.place.partition(":")[2]
+        schema = store.location.partition(":")[2]
         with psycopg.connect(server) as other:
             other.execute(f"SELECT version FROM {schema}.about FOR UPDATE")
             with pytest.raises(OutsideFailed, match="writing for too long"):

@@ -78,7 +78,7 @@ def content(index: prunus.Index) -> tuple[Any, ...]:
 
     def below(id: int) -> Any:
         node = nodes[id]
-        return (node.layer, node.document, node.place, node.text, tuple(sorted(map(below, node.children))))
+        return (node.layer, node.document, node.position, node.text, tuple(sorted(map(below, node.children))))
 
     children = {child for node in nodes.values() for child in node.children}
     documents = tuple((document.id, document.digest, document.title) for document in store.documents())

@@ -99,13 +99,13 @@ def _document_of(segment: Tagged) -> str:
 async def _with_indexes(run: Run, documents: Documents, indexes: Finder, budget: int) -> Documents:
     """Return the pages and the documents that the indexes find; a failed index is only noted where there are pages."""
     share = budget if run.asked.budget is not None else min(budget, BUDGET)
-    with run.stages.stage("retrieve", indexes=indexes.place, budget=share) as detail:
+    with run.stages.stage("retrieve", indexes=indexes.location, budget=share) as detail:
         try:
             with_hits = await asyncio.to_thread(indexes.find, run.asked.sought, documents, share)
         except OutsideFailed as error:
             if not documents.trees:
                 raise
-            run.failures.note(error, indexes.place)
+            run.failures.note(error, indexes.location)
             return documents
         detail["found"] = [tree.document for tree in with_hits.trees[len(documents) :]]
     return with_hits

@@ -27,7 +27,7 @@ LEAST_ROOM: Final = 1_500
 class Finder(Protocol):
     """Indexes that are searched along with pages (implemented in :mod:`prunus.index.find`)."""
 
-    place: str
+    location: str
     """The name of the indexes in messages: their paths."""
 
     def find(self, question: str, pages: Documents, budget: int) -> Documents:

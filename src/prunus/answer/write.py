@@ -69,7 +69,7 @@ async def answer_in_groups(run: Run, groups: Sequence[Documents]) -> AsyncIterat
             break
     else:
         if not (run.asked.options.web.unread and run.writer is not None):
-            where = f"{indexes.place}: nothing in the index, or in a" if indexes is not None else "no"
+            where = f"{indexes.location}: nothing in the index, or in a" if indexes is not None else "no"
             raise NothingFound(f"{where} page that was given bears on the question", subject=run.asked.question[:200])
         async for event in answer_unread(run, UNREAD):
             yield event

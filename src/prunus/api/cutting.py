@@ -38,7 +38,7 @@ class Cutting:
     :param options: name the embedder and the tokenizer.
     :param built: the settings with which the index was built.
     :param embedder, dimension: the identity and the dimension of the embedder of the index.
-    :param place: the name of the index in errors.
+    :param location: the name of the index in errors.
     """
 
     settings: Settings
@@ -46,7 +46,7 @@ class Cutting:
     built: Built
     embedder: str
     dimension: int
-    place: str
+    location: str
 
     def cutter(self) -> Cutter:
         """Return what cuts and embeds documents, with engines of this process.
@@ -60,9 +60,9 @@ class Cutting:
         name, dimension = identity_of(embedder)
         if (name, dimension) != (self.embedder, self.dimension):
             raise BadInput(
-                f"{self.place}: this index was built with the embedder {self.embedder} ({self.dimension} dimensions), "
-                f"and this process has {name} ({dimension})",
-                subject=self.place,
+                f"{self.location}: this index was built with the embedder {self.embedder} ({self.dimension} "
+                f"dimensions), and this process has {name} ({dimension})",
+                subject=self.location,
             )
         return Cutter(embedder, maker.make("tokenizer"), build_settings(self.built), self.dimension)
 

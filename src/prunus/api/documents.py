@@ -93,7 +93,7 @@ def document_of(id: str, page: Page, to_html: ToHtml) -> DocumentSource:
     :param to_html: converts documents that are no HTML.
     :raises BadPage: the page cannot be read.
     """
-    from ..index.found import packed
+    from ..index.evidence import packed
     from ..index.leaves import DocumentSource
 
     tree = read_page(page, to_html)

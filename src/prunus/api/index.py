@@ -38,7 +38,7 @@ from .documents import absolute, each_document, named
 if TYPE_CHECKING:
     from ..core.executor import Executor
     from ..index.build import Builder
-    from ..index.found import Pages
+    from ..index.evidence import Pages
     from ..index.retrieve import Retrieved, Retriever
 
 
@@ -53,7 +53,7 @@ class Index:
 
     def __init__(self, store: NodeStore, settings: Settings, options: Options) -> None:
         self.store = store
-        self.place = store.place
+        self.location = store.location
         stored = json.loads(store.notes(BUILT).get(BUILT, "{}"))
         self.built = Built(**{field.name: stored[field.name] for field in fields(Built) if field.name in stored})
         self.options = options
@@ -105,7 +105,9 @@ class Index:
             store.put_notes({BUILT: json.dumps(asdict(built))})
         found = cls(store, settings, options)
         if preset and found.built.preset != preset:
-            raise BadInput(f"{store.place}: this index was not built with the preset {preset}", subject=store.place)
+            raise BadInput(
+                f"{store.location}: this index was not built with the preset {preset}", subject=store.location
+            )
         return found
 
     # --- engines, made when they are first needed ---------------------------------------------
@@ -152,9 +154,9 @@ class Index:
             if self.store.embedder == "static":  # so it was called before
                 named = f"those vectors are now the embedder wordllama ({pip_install('wordllama')}): name it"
             raise BadInput(
-                f"{self.place}: this index was built with the embedder {self.store.embedder} ({self.store.dimension} "
-                f"dimensions), not with {identity}; {named}, or build the index anew",
-                subject=self.place,
+                f"{self.location}: this index was built with the embedder {self.store.embedder} "
+                f"({self.store.dimension} dimensions), not with {identity}; {named}, or build the index anew",
+                subject=self.location,
             )
         return embedder
 
@@ -168,7 +170,7 @@ class Index:
     @cached_property
     def pages(self) -> Pages:
         """The pages of the documents."""
-        from ..index.found import Pages
+        from ..index.evidence import Pages
 
         return Pages(self.store)
 
@@ -277,7 +279,7 @@ class Index:
         for name in given:
             id = name if name in known else absolute(Path(name))
             if id not in known:
-                raise BadInput(f"{self.place}: there is no document {name!r}; see prunus index info", subject=name)
+                raise BadInput(f"{self.location}: there is no document {name!r}; see prunus index info", subject=name)
             found.append(id)
         return list(dict.fromkeys(found))
 
@@ -288,7 +290,7 @@ class Index:
     def cutting(self) -> Cutting:
         """Return what another process needs to cut documents for this index; see :mod:`.cutting`."""
         options, store = self._asked_with(), self.store
-        return Cutting(self.settings, options, self.built, store.embedder, store.dimension, self.place)
+        return Cutting(self.settings, options, self.built, store.embedder, store.dimension, self.location)
 
     def add_cut(self, documents: Sequence[bytes]) -> int:
         """Add or replace documents that :func:`.cutting.pack` packed, all of them or none, without the tree.
@@ -343,7 +345,7 @@ class Index:
         from ..index.grow import without_summaries
 
         if not self.store.grow(without_summaries(self.store.view())):
-            raise OutsideFailed(f"{self.place}: the index is changing; try again", subject=self.place)
+            raise OutsideFailed(f"{self.location}: the index is changing; try again", subject=self.location)
 
     def summarize(self) -> int:
         """Write the missing summaries; return the number of nodes that had none.

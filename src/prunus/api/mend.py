@@ -94,7 +94,7 @@ def _mended(folder: Path, settings: Settings) -> Mended:
 
 
 def _sources(documents: Sequence[IndexedDocument]) -> Iterator[Any]:
-    from ..index.found import page_tree
+    from ..index.evidence import page_tree
     from ..index.leaves import DocumentSource
 
     for document in documents:

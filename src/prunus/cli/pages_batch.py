@@ -102,7 +102,7 @@ def _index(inputs: Sequence[str], flags: Mapping[str, Any], settings: Settings) 
         output.finish()
     except KeyboardInterrupt:
         raise Interrupted(
-            f"interrupted; {counted(now.done, 'document')} of this run are stored in {index.place}; run the same "
+            f"interrupted; {counted(now.done, 'document')} of this run are stored in {index.location}; run the same "
             "command again to go on"
         ) from None
     told = {"unchanged": now.skipped.pop("unchanged", 0), "repeated": now.skipped.pop("repeated", 0),
@@ -113,7 +113,7 @@ def _index(inputs: Sequence[str], flags: Mapping[str, Any], settings: Settings) 
         for line in output.failures.values():
             say(f"prunus: {one_line(line)}")
         if index.pays:
-            say(f"summaries are missing: run prunus index summarize {index.place}")
+            say(f"summaries are missing: run prunus index summarize {index.location}")
     _settle(batch, now, Counts(), flags, time.perf_counter() - started, told)
 
 

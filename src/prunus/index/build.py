@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..core.errors import OutsideFailed
 from ..core.executor import Executor, in_process
 from ..core.ports import Clusterer, ClusterItems, ClusterLimits, Embedder, Ints, Summarizer, TokenCounter, Vectors
-from .cluster._shards import Rows, shards
+from .cluster._shards import LayerVectors, shards
 from .grow import Growing
 from .leaves import PAPER, BuildSettings, CutDocument, Cutter, DocumentSource, parts_of, unit
 from .main_text import MainText
@@ -169,7 +169,7 @@ class Builder:
             if growth.is_empty or self.store.grow(growth):  # no new state where nothing has changed
                 break
         else:
-            place = self.store.place
+            place = self.store.location
             raise OutsideFailed(f"{place}: other processes keep changing the index; try again later", subject=place)
         if summaries:
             await self.summarize()
@@ -236,7 +236,7 @@ class _Layer:
     """
 
     refs: list[int]
-    sums: Rows
+    sums: LayerVectors
     tokens: Ints
     documents: list[str]
     texts: list[str]
@@ -244,7 +244,7 @@ class _Layer:
 
     @classmethod
     def of_leaves(cls, view: View, part: Ints) -> _Layer:
-        sums = Rows(view.matrix, view.row[part]) if len(part) else Rows(np.zeros((0, 1), np.float32))
+        sums = LayerVectors(view.matrix, view.row[part]) if len(part) else LayerVectors(np.zeros((0, 1), np.float32))
         documents = [view.names[number] for number in view.document[part].tolist()]
         return cls(view.ids[part].tolist(), sums, view.tokens[part], documents, [], [])
 
@@ -292,4 +292,4 @@ class _Layer:
             sizes.append(size)
             documents.append(document)
         grown.sums.append(sums[made])
-        return _Layer(refs, Rows(sums), np.asarray(sizes), documents, texts, embeddings)
+        return _Layer(refs, LayerVectors(sums), np.asarray(sizes), documents, texts, embeddings)

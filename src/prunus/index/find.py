@@ -9,7 +9,7 @@ from ..core.errors import NothingFound
 from ..evidence.documents import Documents
 
 if TYPE_CHECKING:
-    from .found import Evidence, Pages
+    from .evidence import IndexEvidence, Pages
     from .retrieve import Retrieved, Retriever
     from .terms import Retrieval
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class SearchableIndex(Protocol):
     """The part of :class:`prunus.Index` that a search needs."""
 
-    place: str
+    location: str
     """The name of the index in messages."""
 
     @property
@@ -47,9 +47,9 @@ class Indexes:
 
     def __init__(self, indexes: Sequence[SearchableIndex], retrieval: Retrieval | None = None) -> None:
         self._indexes, self._retrieval = list(indexes), retrieval
-        self.place = ", ".join(index.place for index in self._indexes)
+        self.location = ", ".join(index.location for index in self._indexes)
 
-    def find(self, question: str, pages: Documents, budget: int) -> Evidence:
+    def find(self, question: str, pages: Documents, budget: int) -> IndexEvidence:
         """Return the pages, followed by the documents that the indexes find.
 
         Retrieved leaves become parts of their pages; a page that is already in ``pages`` is not added again.
@@ -57,7 +57,7 @@ class Indexes:
         :param budget: most tokens of the nodes of each index.
         :raises BadInput: an index lacks a document that ``retrieval`` names.
         """
-        from .found import Evidence, IndexFindings
+        from .evidence import IndexEvidence, IndexFindings
 
         retrieval = self._retrieval
         found = [
@@ -69,15 +69,19 @@ class Indexes:
             )
             for index in self._indexes
         ]
-        return Evidence(pages.trees, found, pages.failures)
+        return IndexEvidence(pages.trees, found, pages.failures)
 
 
-def evidence_of(question: str, index: SearchableIndex, budget: int, retrieval: Retrieval | None = None) -> Evidence:
+def evidence_of(
+    question: str, index: SearchableIndex, budget: int, retrieval: Retrieval | None = None
+) -> IndexEvidence:
     """Return the evidence that one index finds for a question.
 
     :raises NothingFound: the index is empty, or no node fits the budget.
     """
     evidence = Indexes([index], retrieval).find(question, Documents([]), budget)
     if not evidence.trees:
-        raise NothingFound(f"{index.place}: nothing is in the index, or nothing fits the budget", subject=index.place)
+        raise NothingFound(
+            f"{index.location}: nothing is in the index, or nothing fits the budget", subject=index.location
+        )
     return evidence

@@ -35,7 +35,7 @@ class DocumentSource:
     :param id: names the document when it is replaced or removed later.
     :param tree: the cleaned page; None: ``text`` is the document.
     :param digest: hash of the source, to see later whether it has changed.
-    :param source: the page, packed by :func:`prunus.index.found.packed`; b'': evidence from it is plain text.
+    :param source: the page, packed by :func:`prunus.index.evidence.packed`; b'': evidence from it is plain text.
     """
 
     id: str

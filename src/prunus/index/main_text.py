@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core.errors import BadPage, errors_of_page
 from ..pages.main.keep import clean_with_main, main_spans
-from .found import unpacked
+from .evidence import unpacked
 from .nodes import IndexedDocument, Node, NodeStore
 
 

@@ -21,7 +21,7 @@ EXACT_NODES: Final = 50_000
 
 
 class NoIndex(BadInput):
-    """There is no index, and a new one may be created at the place."""
+    """There is no index, and a new one may be created there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Node:
     :param id: the node's number; numbers of deleted nodes are never used again.
     :param layer: 0 for a leaf.
     :param document: the document of all leaves below; '' above several documents.
-    :param place: a leaf's position among the leaves of its document; else -1.
+    :param position: a leaf's position among the leaves of its document; else -1.
     :param start, end: a leaf's span in the canonical text; else 0.
     :param text: the chunk, or the summary; '' for a summary that is not written yet.
     """
@@ -93,7 +93,7 @@ class Node:
     id: int
     layer: int
     document: str
-    place: int
+    position: int
     start: int
     end: int
     text: str
@@ -106,9 +106,9 @@ class Node:
 class View:
     """All nodes of one state of the index, as arrays (treat it as immutable).
 
-    Leaves come first, by document and place; then the parents by number.
+    Leaves come first, by document and position; then the parents by number.
 
-    :param ids, layer, document, place, tokens: int [n]; ``document`` indexes ``names``, -1 above several documents.
+    :param ids, layer, document, position, tokens: int [n]; ``document`` indexes ``names``, -1 above several documents.
     :param row: int [n], the row of the node's embedding in ``matrix``; -1 without an embedding.
     :param routing: int [n], the row of the mean of the node's leaves; for a leaf, its embedding.
     :param matrix: float32 [rows, dimension], mapped into memory.
@@ -120,7 +120,7 @@ class View:
     ids: Ints
     layer: Ints
     document: Ints
-    place: Ints
+    position: Ints
     tokens: Ints
     row: Ints
     routing: Ints
@@ -147,7 +147,7 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class NodeSearch:
     """What a question looks for in a large index.
 
     :param query: the question.
@@ -187,10 +187,11 @@ class ScoreMoments:
 class Candidates:
     """The nodes that may be the best for a question: the best by cosine, the best by BM25, and the leaves around them.
 
-    The nodes are in the order of the whole view: leaves by document and place, then summaries by number. Summaries
+    The nodes are in the order of the whole view: leaves by document and position, then summaries by number. Summaries
     without a text are left out. The best may be found approximately; the scores of the nodes that are found are exact.
 
-    :param ids, layer, document, place, tokens: int [n], as in :class:`View`; ``document`` is any number for a document.
+    :param ids, layer, document, position, tokens: int [n], as in :class:`View`; ``document`` is any number for a
+        document.
     :param cosine, bm25: float64 [n].
     :param siblings: int [n], the number of all leaves of the node's document; 0 for a summary.
     :param reach: the leaves on each side that count, at most; the leaves that close to one of the best are among the
@@ -201,7 +202,7 @@ class Candidates:
     ids: Ints
     layer: Ints
     document: Ints
-    place: Ints
+    position: Ints
     tokens: Ints
     cosine: NDArray[np.float64]
     bm25: NDArray[np.float64]
@@ -241,7 +242,7 @@ class Growth:
 class NodeStore(Protocol):
     """The store of an index, as building and retrieval need it."""
 
-    place: str
+    location: str
     """The name of the index in messages."""
     embedder: str
     """Identity of the embedder of the stored vectors."""
@@ -325,7 +326,7 @@ class NodeStore(Protocol):
 class Searching(Protocol):
     """What a store may have besides: a search that does not read all nodes, for large indexes."""
 
-    def candidates(self, search: Search) -> Candidates | None:
+    def candidates(self, search: NodeSearch) -> Candidates | None:
         """Return the nodes that may be the best for a question; None where the index is small enough to read it all.
 
         :raises BadInput: a document is not in the index.

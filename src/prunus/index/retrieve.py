@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..core.errors import BadBudget, BadInput
 from ..core.ports import Embedder, Ints, TokenCounter, Vectors
 from .broad import is_broad
-from .nodes import RUN, Candidates, Node, NodeStore, Search, Searching, View, version_of
+from .nodes import RUN, Candidates, Node, NodeSearch, NodeStore, Searching, View, version_of
 
 Scorer = Literal["dense", "bm25", "hybrid"]
 
@@ -218,7 +218,7 @@ class Retriever:
             return None
         count = max(self.weights.candidates, budget // 10)
         only = tuple(documents or self._only)
-        return self.store.candidates(Search(query, vector, count, budget, self.weights.reach, summaries, only))
+        return self.store.candidates(NodeSearch(query, vector, count, budget, self.weights.reach, summaries, only))
 
     def _standardised(self, found: Candidates) -> NDArray[np.float64]:
         """Return the score of every candidate, as :meth:`_scores`; a leaf that was not found counts as average."""
@@ -325,7 +325,7 @@ class Retriever:
         known = {name: number for number, name in enumerate(view.names)}
         for name in documents:
             if name not in known:
-                raise BadInput(f"{self.store.place}: there is no document {name!r}", subject=name)
+                raise BadInput(f"{self.store.location}: there is no document {name!r}", subject=name)
         return np.isin(view.document, [known[name] for name in documents])
 
     def _above(self, view: View, inside: NDArray[np.bool_]) -> set[int]:
@@ -453,7 +453,7 @@ def _near(values: NDArray[np.float64], found: Candidates, fading: float) -> NDAr
     allowed = np.where(found.siblings > 0, np.minimum(np.maximum(1, found.siblings // RUN), found.reach), 0)
     most = min(len(values) - 1, int(allowed.max(initial=0)))
     for gap in range(1, most + 1):  # items that stand `gap` apart have places at least as far apart
-        step = found.place[gap:] - found.place[:-gap]
+        step = found.position[gap:] - found.position[:-gap]
         same = (found.document[gap:] == found.document[:-gap]) & (step > 0) & (allowed[gap:] >= step)
         share = np.where(same, fading ** np.where(same, step - 1, 0), 0.0)
         near[gap:] += share * values[:-gap]

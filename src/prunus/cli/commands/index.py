@@ -245,7 +245,7 @@ def info(index: str, **flags: Any) -> None:
     if flags["as_json"]:
         emit_json({**found, **({"list": documents} if flags["documents"] else {})})
         return
-    emit(_info_text(opened.place, found))
+    emit(_info_text(opened.location, found))
     if flags["documents"]:
         emit("\n" + "\n".join(f"{document['id']}  {document['title']}".rstrip() for document in documents))
 
@@ -316,7 +316,7 @@ def _opened(index: str, flags: Mapping[str, Any], create: bool = False, options:
         wanted = flags.get(name)
         if wanted is not None and wanted != getattr(opened.built, name):
             raise BadInput(
-                f"{opened.place}: this index was built with {name.replace('_', ' ')} {getattr(opened.built, name)}, "
+                f"{opened.location}: this index was built with {name.replace('_', ' ')} {getattr(opened.built, name)}, "
                 f"which cannot change; leave out --{name.replace('_', '-')}, or make a new index",
                 subject=name,
             )
@@ -351,7 +351,7 @@ def _add_documents(opened: Index, total: int, flags: Mapping[str, Any], work: Ca
         added = f"{len(report.added):,} added in {counted(report.chunks, 'chunk')}"
         say(f"{added}, {len(report.unchanged):,} unchanged{removed}")
         if opened.pays or opened.store.unsummarised():
-            say(f"summaries are missing: run prunus index summarize {opened.place}")
+            say(f"summaries are missing: run prunus index summarize {opened.location}")
     settle(report.failures, len(report.added) + len(report.unchanged), "documents")
 
 

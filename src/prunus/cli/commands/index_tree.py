@@ -76,7 +76,9 @@ def drawing_of(opened: Index, bounded: bool) -> TreeDrawing:
     view, edges = opened.store.view(), opened.store.edges()
     ids = view.ids.tolist()
     if not ids:
-        raise BadInput(f"{opened.place}: the index is empty; add documents with prunus index add", subject=opened.place)
+        raise BadInput(
+            f"{opened.location}: the index is empty; add documents with prunus index add", subject=opened.location
+        )
     left_out = bounded and len(ids) > _MOST
     if left_out:
         ids = view.ids[view.layer > 0].tolist()[-_MOST:]
@@ -87,7 +89,7 @@ def drawing_of(opened: Index, bounded: bool) -> TreeDrawing:
          "children": [child for child in edges.get(node.id, ()) if child in shown], "root": node.id not in below}
         for node in opened.store.get(ids)
     ]  # fmt: skip
-    return TreeDrawing(opened.place, nodes, left_out)
+    return TreeDrawing(opened.location, nodes, left_out)
 
 
 def _lines(drawing: TreeDrawing, ways: Sequence[TreeMatches]) -> list[str]:

@@ -22,7 +22,7 @@ _BLOCK: Final = 8192
 """Items that are compared with the centres at a time; bounds the memory."""
 
 
-class Rows:
+class LayerVectors:
     """Some rows of a matrix, which may be mapped into memory: only what is asked for is read.
 
     :param rows: int [n]; None takes all rows of the matrix.
@@ -44,7 +44,7 @@ class Rows:
         return np.asarray(found / np.maximum(np.linalg.norm(found, axis=-1, keepdims=True), 1e-12), np.float32)
 
 
-def shards(rows: Rows, size: int, seed: int) -> Iterator[Ints]:
+def shards(rows: LayerVectors, size: int, seed: int) -> Iterator[Ints]:
     """Yield the shards of a layer: disjoint places in ascending order, which cover it.
 
     :param size: items that a shard has on average, half of what it has at most.
@@ -65,7 +65,7 @@ def shards(rows: Rows, size: int, seed: int) -> Iterator[Ints]:
                 yield members[part]
 
 
-def _centres(rows: Rows, wanted: int, seed: int) -> NDArray[np.float32]:
+def _centres(rows: LayerVectors, wanted: int, seed: int) -> NDArray[np.float32]:
     """Return the centres of spherical k-means on a sample, float32 [wanted, dimension]."""
     draw = np.random.default_rng(seed)
     count = len(rows)

@@ -33,9 +33,9 @@ from ...nodes import (
     IndexedDocument,
     Leaf,
     Node,
+    NodeSearch,
     NoIndex,
     Parent,
-    Search,
     View,
     check_vectors,
 )
@@ -94,7 +94,7 @@ class Engine:
         exact_nodes: int = EXACT_NODES,
     ) -> None:
         self.folder = Path(folder).expanduser()
-        self.place = str(self.folder)
+        self.location = str(self.folder)
         self._database = Database(self.folder, wait)
         self._lock = threading.Lock()
         self._view: View | None = None
@@ -312,7 +312,7 @@ class Engine:
         with self._reading(words=True) as file:
             return dict(_rows.matched(file, table, query, languages))
 
-    def candidates(self, search: Search) -> Candidates | None:
+    def candidates(self, search: NodeSearch) -> Candidates | None:
         """Return the nodes that may be the best for a question; None where there are few nodes, or no room for files.
 
         :raises BadInput: a document is not in the index.
@@ -326,7 +326,7 @@ class Engine:
                     found = self._large.search(file, about)
                     self._checked = about["version"]
                 try:
-                    return found.candidates(search, self.place) if found else None
+                    return found.candidates(search, self.location) if found else None
                 except Damaged as error:
                     if error.path != self.folder / SEARCH:
                         raise

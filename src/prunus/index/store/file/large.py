@@ -24,15 +24,15 @@ from numpy.typing import NDArray
 from ....core.errors import BadInput
 from ....core.ports import Ints, Vectors
 from ....core.seal import seal
-from ...nodes import Candidates, ScoreMoments, Search
+from ...nodes import Candidates, NodeSearch, ScoreMoments
 from ...seals import WORDS, Damaged, check_edges, check_schema, checked_batches, checked_rows
 from .._best import around, largest, moments_of
 from . import rows as _rows
 from .arrays import Arrays, write_arrays
 from .nearest import Nearest, codes_of, dots, faiss
 from .postings import Lexicon, Postings
-from .snapshot import Snapshot, grown, read, state_of, store, stored
-from .vectors import Rows, VectorFiles
+from .snapshot import NodeColumns, grown, read, state_of, store, stored
+from .vectors import MatrixRows, VectorFiles
 
 FILE: Final = "search.bin"
 _FRESH: Final = 0.05
@@ -56,7 +56,7 @@ class Held(dict[str, NDArray[Any]]):
 # --- making the file -----------------------------------------------------------------------------
 
 
-def make(file: sqlite3.Connection, folder: Path, snapshot: Snapshot, rows: Rows) -> None:
+def make(file: sqlite3.Connection, folder: Path, snapshot: NodeColumns, rows: MatrixRows) -> None:
     """Write the file of the search.
 
     :raises Damaged: the words of a node, or vectors, do not match their checksum.
@@ -73,7 +73,7 @@ def make(file: sqlite3.Connection, folder: Path, snapshot: Snapshot, rows: Rows)
     write_arrays(folder / FILE, snapshot.state, arrays)
 
 
-def _sums(name: str, rows: Ints, matrix: Rows) -> dict[str, NDArray[Any]]:
+def _sums(name: str, rows: Ints, matrix: MatrixRows) -> dict[str, NDArray[Any]]:
     """Return the mean of some vectors, and the mean of their outer products; they give the deviation of any cosine."""
     mean, square = np.zeros(matrix.dimension), np.zeros((matrix.dimension, matrix.dimension))
     for start in range(0, len(rows), _PART):
@@ -163,7 +163,7 @@ class LargeSearch:
     :raises Damaged: a file is damaged.
     """
 
-    def __init__(self, arrays: Arrays, snapshot: Snapshot, rows: Rows, file: sqlite3.Connection) -> None:
+    def __init__(self, arrays: Arrays, snapshot: NodeColumns, rows: MatrixRows, file: sqlite3.Connection) -> None:
         self._snapshot, self._arrays, self._rows, self.state = snapshot, arrays, rows, snapshot.state
         self._ids, self._layer, self._document, self._place, self._tokens, self._row = snapshot.columns[:6]
         self._leaves = leaves = snapshot.leaves
@@ -190,7 +190,7 @@ class LargeSearch:
             numbers[new] = -1 - np.arange(len(new))
             self._kinds.append(_Kind(arrays, name, first, numbers, held))
 
-    def candidates(self, search: Search, place: str) -> Candidates:
+    def candidates(self, search: NodeSearch, place: str) -> Candidates:
         """Return the nodes that may be the best for a question.
 
         :param place: names the index in messages.
@@ -234,7 +234,7 @@ class LargeSearch:
             summaries=spreads[-1],
         )
 
-    def _near(self, vector: Vectors, search: Search) -> list[Ints]:
+    def _near(self, vector: Vectors, search: NodeSearch) -> list[Ints]:
         """Return the best leaves by cosine, and the best summaries where they are wanted, as places."""
         many = search.count * (1 + search.summaries)
         if self._nearest:
@@ -284,11 +284,11 @@ class LargeIndex:
     """
 
     def __init__(self, folder: Path, vectors: VectorFiles) -> None:
-        self._folder, self._vectors, self.place = folder, vectors, str(folder)
-        self._snapshot: Snapshot | None = None
+        self._folder, self._vectors, self.location = folder, vectors, str(folder)
+        self._snapshot: NodeColumns | None = None
         self._search: LargeSearch | None = None
 
-    def snapshot(self, file: sqlite3.Connection, about: dict[str, Any]) -> Snapshot:
+    def snapshot(self, file: sqlite3.Connection, about: dict[str, Any]) -> NodeColumns:
         """Return the nodes of the state that a transaction reads.
 
         :raises Damaged: a table does not match its checksums.
@@ -325,7 +325,7 @@ class LargeIndex:
             self._search = found
         return self._search
 
-    def _opened(self, snapshot: Snapshot, rows: Rows, file: sqlite3.Connection) -> LargeSearch | None:
+    def _opened(self, snapshot: NodeColumns, rows: MatrixRows, file: sqlite3.Connection) -> LargeSearch | None:
         """Return the search of the file, None where the file is missing, damaged or too old."""
         path = self._folder / FILE
         if not path.is_file():
@@ -347,7 +347,7 @@ class LargeIndex:
             (self._folder / FILE).unlink(missing_ok=True)
 
 
-def _stored(folder: Path) -> Snapshot | None:
+def _stored(folder: Path) -> NodeColumns | None:
     try:
         return stored(folder)
     except Damaged:

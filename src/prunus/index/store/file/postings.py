@@ -122,7 +122,7 @@ class Postings:
         return {f"{self._name}_{name}": array for name, array in made.items()}
 
 
-class Source(Protocol):
+class PostingArrays(Protocol):
     """Named arrays, in a file or in memory."""
 
     def __getitem__(self, name: str, /) -> NDArray[Any]:
@@ -141,7 +141,7 @@ class Lexicon:
     :param like: whose weights of terms and mean length are taken; by default its own.
     """
 
-    def __init__(self, file: Source, name: str, like: Lexicon | None = None) -> None:
+    def __init__(self, file: PostingArrays, name: str, like: Lexicon | None = None) -> None:
         self._file, self._name = file, name
         self._hashes, self._ends = file[f"{name}_hashes"], file[f"{name}_ends"]
         self._like = like or self

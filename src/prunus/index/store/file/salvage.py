@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ....core.seal import ERRORS, seal
 from ...database import FILE
-from ...found import is_whole
+from ...evidence import is_whole
 from ...nodes import IndexedDocument
 from ...seals import RECORD, Damaged, meta
 

@@ -32,7 +32,7 @@ _FEW: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Snapshot:
+class NodeColumns:
     """All nodes of one state.
 
     :param state: version, generation, rows; counts and sums of seals of ``nodes`` and ``documents``; the last numbers
@@ -57,7 +57,7 @@ def state_of(file: sqlite3.Connection, about: dict[str, Any]) -> dict[str, Any]:
     return state | {table: list(total(file, table) or (0, 0)) for table in ("nodes", "documents")}
 
 
-def read(file: sqlite3.Connection, state: dict[str, Any], nodes: Iterable[Sequence[tuple[Any, ...]]]) -> Snapshot:
+def read(file: sqlite3.Connection, state: dict[str, Any], nodes: Iterable[Sequence[tuple[Any, ...]]]) -> NodeColumns:
     """Return the snapshot of all rows.
 
     :param nodes: batches of the columns :data:`NODE` of every node, and its seal.
@@ -67,7 +67,7 @@ def read(file: sqlite3.Connection, state: dict[str, Any], nodes: Iterable[Sequen
     columns = np.concatenate([np.zeros((12, 0), np.int64), *(_columns(rows, place) for rows in nodes)], axis=1)
     last = [int(columns[0].max(initial=0)), names[-1][0] if names else 0]
     languages = sorted({language for _, _, language in names})
-    return Snapshot(state | {"last": last}, _ordered(columns), [id for _, id, _ in names], languages)
+    return NodeColumns(state | {"last": last}, _ordered(columns), [id for _, id, _ in names], languages)
 
 
 def _columns(nodes: Sequence[tuple[Any, ...]], place: dict[int, int]) -> Ints:
@@ -82,7 +82,7 @@ def _ordered(columns: Ints) -> Ints:
     return np.ascontiguousarray(columns[_KEPT][:, order])
 
 
-def stored(folder: Path) -> Snapshot | None:
+def stored(folder: Path) -> NodeColumns | None:
     """Return the snapshot of the file, of whatever state; None where it is missing.
 
     :raises Damaged: the file is damaged.
@@ -92,21 +92,21 @@ def stored(folder: Path) -> Snapshot | None:
         return None
     file = Arrays(path)
     names, languages = json.loads(file["names"].tobytes())
-    return Snapshot(file.state, file["columns"], names, languages)
+    return NodeColumns(file.state, file["columns"], names, languages)
 
 
-def store(folder: Path, snapshot: Snapshot) -> None:
+def store(folder: Path, snapshot: NodeColumns) -> None:
     """Write the file; a folder that cannot be written stays without it."""
     names = np.frombuffer(json.dumps([snapshot.names, snapshot.languages]).encode(), np.uint8)
     with suppress(OSError):
         write_arrays(folder / FILE, snapshot.state, {"columns": snapshot.columns, "names": names})
 
 
-def grown(file: sqlite3.Connection, state: dict[str, Any], known: Snapshot) -> Snapshot | None:
+def grown(file: sqlite3.Connection, state: dict[str, Any], known: NodeColumns) -> NodeColumns | None:
     """Return the snapshot of a state from one before, where only documents were added since; else None."""
     same = ("generation", "embedder", "nodes", "documents")
     if all(known.state[name] == state[name] for name in same):
-        return Snapshot(known.state | state, known.columns, known.names, known.languages)
+        return NodeColumns(known.state | state, known.columns, known.names, known.languages)
     if known.state["generation"] != state["generation"] or known.state["embedder"] != state["embedder"]:
         return None
     if state["nodes"][0] - known.state["nodes"][0] > max(1000, _FEW * known.state["nodes"][0]):
@@ -128,7 +128,7 @@ def grown(file: sqlite3.Connection, state: dict[str, Any], known: Snapshot) -> S
         return None
     last = [max([last_node, *(row[0] for row in nodes)]), max([last_document, *(row[0] for row in documents)])]
     found = np.ascontiguousarray(np.concatenate(parts, axis=1))
-    return Snapshot(state | {"last": last}, found, names, sorted({*known.languages, *languages}))
+    return NodeColumns(state | {"last": last}, found, names, sorted({*known.languages, *languages}))
 
 
 def _added(file: sqlite3.Connection, table: str, columns: str, key: str, last: int) -> list[tuple[Any, ...]]:

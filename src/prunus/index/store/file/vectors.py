@@ -21,7 +21,7 @@ from ....core.ports import Ints, Vectors
 from ...seals import BLOCK, Damaged, blocks, damaged_blocks, mapped, matrix_file
 
 
-class Rows:
+class MatrixRows:
     """The rows of a matrix in a file; a block is checked when it is first needed.
 
     :param sealed: the seals of the blocks by number.
@@ -117,14 +117,14 @@ class VectorFiles:
             raise Damaged(f"its rows {number * BLOCK} to {last} do not match their checksum", path)
         return matrix
 
-    def rows(self, generation: int, rows: int, file: sqlite3.Connection) -> Rows:
+    def rows(self, generation: int, rows: int, file: sqlite3.Connection) -> MatrixRows:
         """Return the counted rows, of which a block is checked when it is first needed.
 
         :raises Damaged: the file is missing or too short.
         """
         checked = self._checked[1] if self._checked[0] == generation else {}
         self._checked = (generation, checked)
-        return Rows(
+        return MatrixRows(
             self.path(generation),
             np.asarray(mapped(self.path(generation), rows, self.dimension)),
             blocks(file),

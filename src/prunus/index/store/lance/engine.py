@@ -26,9 +26,9 @@ from ...nodes import (
     IndexedDocument,
     Leaf,
     Node,
+    NodeSearch,
     NoIndex,
     Parent,
-    Search,
     View,
     check_vectors,
 )
@@ -92,9 +92,9 @@ class Engine:
             address = str(Path(address).expanduser())
         elif not _REMOTE.fullmatch(address):
             raise BadInput("lance: write the address as s3://bucket/prefix", subject="store")
-        self.place = f"lance:{hide_logins(address)}"
+        self.location = f"lance:{hide_logins(address)}"
         self._exact_nodes = exact_nodes
-        self._table = Table(address, self.place, wait)
+        self._table = Table(address, self.location, wait)
         self._lock = threading.Lock()
         self._view: View | None = None
         self._known: tuple[tuple[int, int], int, dict[bool, _search.Statistics]] = ((-1, 0), 0, {})
@@ -108,11 +108,11 @@ class Engine:
             self._check_place()
             if not create:
                 raise NoIndex(
-                    f"{self.place}: there is no index; make one with prunus index add", subject=self.place
+                    f"{self.location}: there is no index; make one with prunus index add", subject=self.location
                 ) from None
             if not embedder or dimension < 1:
                 raise BadInput(
-                    f"{self.place}: a new index needs an embedder and its dimension", subject=self.place
+                    f"{self.location}: a new index needs an embedder and its dimension", subject=self.location
                 ) from None
             first = {"layout": LAYOUT, "embedder": embedder, "dimension": dimension, "version": 0, "number": 0}
             self._table.create([about_row({**first, "next_document": 1, "next_node": 1})], dimension)
@@ -120,9 +120,9 @@ class Engine:
         known, size = about["embedder"], about["dimension"]
         if (embedder and embedder != known) or (dimension and dimension != size):
             raise BadInput(
-                f"{self.place}: its vectors are of {known} ({size} dimensions), not of {embedder or known} "
+                f"{self.location}: its vectors are of {known} ({size} dimensions), not of {embedder or known} "
                 f"({dimension or size}); use that embedder, or build it again",
-                subject=self.place,
+                subject=self.location,
             )
         return known, size
 
@@ -137,13 +137,17 @@ class Engine:
             if folder is not None and not there:
                 folder.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise BadInput(f"{self.place}: not a folder of an index ({error.strerror})", subject=self.place) from error
+            raise BadInput(
+                f"{self.location}: not a folder of an index ({error.strerror})", subject=self.location
+            ) from error
         if "commits.lance" in there:
             raise BadInput(
-                f"{self.place}: an index of an older layout; build it again in another folder", subject=self.place
+                f"{self.location}: an index of an older layout; build it again in another folder", subject=self.location
             )
         if there:
-            raise BadInput(f"{self.place}: there is no index, but other files; name another folder", subject=self.place)
+            raise BadInput(
+                f"{self.location}: there is no index, but other files; name another folder", subject=self.location
+            )
 
     # --- documents ---------------------------------------------------------------------------
 
@@ -187,7 +191,7 @@ class Engine:
         columns = ["key", "record", "text", "source", "sha256"]
         found = self._table.among(version, columns, "key", [document_key(id)], "kind = 'document'").to_pylist()
         if not found:
-            raise BadInput(f"{self.place}: there is no document {id!r}", subject=id)
+            raise BadInput(f"{self.location}: there is no document {id!r}", subject=id)
         if sha256_of(found[0]) != found[0]["sha256"]:
             raise self._table.damaged(f"document {id}")
         return read_document(found[0])
@@ -210,7 +214,7 @@ class Engine:
                 ids.append(change.new_node())
                 children = [child if child >= 0 else ids[-1 - child] for child in parent.children]
                 if not children or not known.issuperset(children):
-                    raise BadInput("the index changed while its tree was built; build it again", subject=self.place)
+                    raise BadInput("the index changed while its tree was built; build it again", subject=self.location)
                 known.add(ids[-1])
                 own_vector = next(vectors) if parent.text else None
                 row: dict[str, Any] = {
@@ -291,7 +295,7 @@ class Engine:
         terms = terms_of(query, self._languages(version) if leaves else [""])
         return _search.matches(self._table, version, LEAF if leaves else SUMMARY, terms)
 
-    def candidates(self, search: Search) -> Candidates | None:
+    def candidates(self, search: NodeSearch) -> Candidates | None:
         """Return the nodes that may be the best for a question; None where the index has few nodes.
 
         :raises BadInput: a document is not in the index.
@@ -309,7 +313,7 @@ class Engine:
                 languages = self._languages(version) if leaves else [""]
                 kept[leaves] = _search.statistics(self._table, version, LEAF if leaves else SUMMARY, languages)
             kinds[leaves] = kept[leaves]
-        return _search.candidates(self._table, version, search, kinds, self.place)
+        return _search.candidates(self._table, version, search, kinds, self.location)
 
     def version(self) -> int:
         """Return the number of the state, without reading the nodes."""
@@ -357,7 +361,7 @@ class Engine:
         layer, count = ints(table, "layer"), ints(table, "tokens")
         layers = sorted({*layer.tolist()})
         return {
-            "folder": self.place,
+            "folder": self.location,
             "embedder": self.embedder,
             "dimension": self.dimension,
             "documents": len(self._table.rows(version, ["id"], "kind = 'document'")),
@@ -377,7 +381,7 @@ class Engine:
         try:
             for row in self._table.rows(self._table.latest(), [*WHOLE, *WORDS], "kind = 'node'"):
                 if row["crc"] != crc_of(row):
-                    found.append(f"{self.place}: damaged (the text of node {row['id']})")
+                    found.append(f"{self.location}: damaged (the text of node {row['id']})")
             for document in self.documents():
                 try:
                     self.document(document.id)
@@ -423,8 +427,9 @@ class Engine:
             raise self._table.damaged("its first row") from error
         if about["layout"] != LAYOUT:
             raise BadInput(
-                f"{self.place}: an index of layout {about['layout']}, and this version reads {LAYOUT}; build it again",
-                subject=self.place,
+                f"{self.location}: an index of layout {about['layout']}, and this version reads {LAYOUT}; "
+                "build it again",
+                subject=self.location,
             )
         return about
 

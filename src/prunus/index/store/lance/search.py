@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ....core.errors import BadInput
 from ....core.ports import Ints
-from ...nodes import RUN, Candidates, ScoreMoments, Search
+from ...nodes import RUN, Candidates, NodeSearch, ScoreMoments
 from .._words import K1, B, terms_of
 from .rows import LEAF, WORDS, document_key, ints, matrix
 from .table import Table, listed
@@ -71,7 +71,7 @@ def matches(table: Table, version: Any, where: str, terms: Sequence[str]) -> dic
 
 
 def candidates(
-    table: Table, version: Any, search: Search, kinds: Mapping[bool, Statistics], place: str
+    table: Table, version: Any, search: NodeSearch, kinds: Mapping[bool, Statistics], place: str
 ) -> Candidates:  # fmt: skip
     """Return the best nodes by cosine and by BM25 with the leaves around them.
 
@@ -116,7 +116,7 @@ def candidates(
     return result
 
 
-def _nearest(table: Table, version: Any, search: Search, where: str) -> list[int]:
+def _nearest(table: Table, version: Any, search: NodeSearch, where: str) -> list[int]:
     """Return the nodes whose embeddings are nearest to the question's."""
     nearest = {"column": "own", "q": np.asarray(search.vector, np.float32), "k": search.count, "metric": "dot",
                "nprobes": 24, "refine_factor": 2}  # fmt: skip

@@ -86,7 +86,7 @@ class Table:
             ) from error
         logging.getLogger("lance").setLevel(logging.ERROR)
         self._lance, self.arrow = lance, pyarrow
-        self.address, self.place, self._wait = address, place, wait
+        self.address, self.location, self._wait = address, place, wait
         self.folder = None if "://" in address else Path(address)
         seconds = max(1, int(wait / 3))  # Lance asks several times before it gives up
         limits = {"client_max_retries": "3", "client_retry_timeout": str(seconds), "timeout": f"{seconds}s"}
@@ -169,8 +169,8 @@ class Table:
             except Overtaken:
                 if time.monotonic() > ends:
                     raise OutsideFailed(
-                        f"{self.place}: the index failed (other processes have been writing for too long)",
-                        subject=self.place,
+                        f"{self.location}: the index failed (other processes have been writing for too long)",
+                        subject=self.location,
                     ) from None
                 time.sleep(random.uniform(0.01, 0.1))  # noqa: S311 - no secret
 
@@ -242,7 +242,9 @@ class Table:
                 for parent in {path.parent for path in young}:
                     sync_folder(parent)
         except OSError as error:
-            raise OutsideFailed(f"{self.place}: the index failed ({error.strerror})", subject=self.place) from error
+            raise OutsideFailed(
+                f"{self.location}: the index failed ({error.strerror})", subject=self.location
+            ) from error
 
     def _arrow(self, rows: Sequence[Mapping[str, Any]], dimension: int) -> Any:
         schema, columns = self.schema(dimension), []
@@ -268,7 +270,7 @@ class Table:
     def damaged(self, what: str) -> BadInput:
         """Return the error for damage, with the way out."""
         way_out = "remove the damaged document and add it again, or build the index again in another place"
-        return BadInput(f"{self.place}: damaged ({what}); {way_out}", subject=self.place)
+        return BadInput(f"{self.location}: damaged ({what}); {way_out}", subject=self.location)
 
     @contextmanager
     def errors(self) -> Iterator[None]:
@@ -287,7 +289,7 @@ class Table:
             return Overtaken()
         for words, reason in _REASONS:
             if any(word in message for word in words):
-                return OutsideFailed(f"{self.place}: the index failed ({reason})", subject=self.place)
+                return OutsideFailed(f"{self.location}: the index failed ({reason})", subject=self.location)
         if "was not found" in message and "dataset" in message:
             return Absent()
         return self.damaged("its table cannot be read")

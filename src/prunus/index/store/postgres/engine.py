@@ -18,7 +18,7 @@ import numpy as np
 
 from ....core.errors import BadInput, OutsideFailed
 from ....core.ports import Vectors
-from ...nodes import Candidates, Growth, IndexedDocument, Leaf, Node, NoIndex, Parent, Search, View, check_vectors
+from ...nodes import Candidates, Growth, IndexedDocument, Leaf, Node, NodeSearch, NoIndex, Parent, View, check_vectors
 from .. import _words
 from . import rows as _rows
 from . import search as _search
@@ -59,7 +59,7 @@ class Engine:
             raise BadInput(
                 "the name of a schema is up to 40 of a-z, 0-9 and _, not beginning with 0-9", subject="schema"
             )
-        self.place = f"postgres:{schema}"
+        self.location = f"postgres:{schema}"
         self._schema = schema
         self._pool = Pool(dsn, wait, schema)
         self._view: View | None = None
@@ -77,18 +77,18 @@ class Engine:
             self._create(embedder, dimension)
             about = self._about()
         if not about:
-            raise NoIndex(f"{self.place}: there is no index; make one with prunus index add", subject=self.place)
+            raise NoIndex(f"{self.location}: there is no index; make one with prunus index add", subject=self.location)
         layout, known, size = about
         if layout != _rows.LAYOUT:
             raise BadInput(
-                f"{self.place}: an index of layout {layout}, and this version reads {_rows.LAYOUT}; build it again",
-                subject=self.place,
+                f"{self.location}: an index of layout {layout}, and this version reads {_rows.LAYOUT}; build it again",
+                subject=self.location,
             )
         if (embedder and embedder != known) or (dimension and dimension != size):
             raise BadInput(
-                f"{self.place}: its vectors are of {known} ({size} dimensions), not of {embedder or known} "
+                f"{self.location}: its vectors are of {known} ({size} dimensions), not of {embedder or known} "
                 f"({dimension or size}); use that embedder, or build it again",
-                subject=self.place,
+                subject=self.location,
             )
         return known, size
 
@@ -143,7 +143,7 @@ class Engine:
         with self._reading() as cursor:
             found = _rows.document(cursor, id)
         if found is None:
-            raise BadInput(f"{self.place}: there is no document {id!r}", subject=id)
+            raise BadInput(f"{self.location}: there is no document {id!r}", subject=id)
         return found
 
     # --- the tree ----------------------------------------------------------------------------
@@ -168,7 +168,7 @@ class Engine:
             for id, parent, mean in zip(ids, parents, routing, strict=True):
                 children = [child if child >= 0 else ids[-1 - child] for child in parent.children]
                 if not children or not known.issuperset(children):
-                    raise BadInput("the index changed while its tree was built; build it again", subject=self.place)
+                    raise BadInput("the index changed while its tree was built; build it again", subject=self.location)
                 known.add(id)
                 vector = next(summary_vectors) if parent.text else None
                 rows.append(
@@ -231,7 +231,7 @@ class Engine:
         with self._reading(binary=True) as cursor:
             return _search.matches(cursor, self._weights(cursor, query, layer == "leaves"))
 
-    def candidates(self, search: Search) -> Candidates | None:
+    def candidates(self, search: NodeSearch) -> Candidates | None:
         """Return the nodes that may be the best for a question; None where the index is small enough to read it all.
 
         :raises BadInput: a document is not in the index.
@@ -242,7 +242,7 @@ class Engine:
             known = _rows.documents_by_id(cursor, search.documents) if search.documents else {}
             for id in search.documents:
                 if id not in known:
-                    raise BadInput(f"{self.place}: there is no document {id!r}", subject=id)
+                    raise BadInput(f"{self.location}: there is no document {id!r}", subject=id)
             kinds = [True, False] if search.summaries else [True]
             asked = [self._weights(cursor, search.query, leaves) for leaves in kinds]
             return _search.candidates(cursor, search, asked, sorted(known.values()))
@@ -284,7 +284,7 @@ class Engine:
             layers = cursor.execute(query).fetchall()
             (documents,) = cursor.execute("SELECT count(*) FROM documents").fetchone()
         return {
-            "folder": self.place,
+            "folder": self.location,
             "embedder": self.embedder,
             "dimension": self.dimension,
             "documents": documents,
@@ -312,7 +312,7 @@ class Engine:
                 try:
                     _rows.document(cursor, id)
                 except _rows.Damaged as error:
-                    found.append(f"{self.place}: damaged ({error})")
+                    found.append(f"{self.location}: damaged ({error})")
         return found
 
     def prepare(self) -> None:
@@ -361,7 +361,7 @@ class Engine:
     def _create(self, embedder: str, dimension: int) -> None:
         """Create the tables; of two processes that try at once, the second finds them made."""
         if not embedder or dimension < 1:
-            raise BadInput(f"{self.place}: a new index needs an embedder and its dimension", subject=self.place)
+            raise BadInput(f"{self.location}: a new index needs an embedder and its dimension", subject=self.location)
         with self._connected() as connection, connection.transaction(), connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"prunus {self._schema}",))
             self._administer(cursor, "CREATE EXTENSION IF NOT EXISTS vector", "create the extension vector")
@@ -379,7 +379,9 @@ class Engine:
             cursor.execute(statement)
         except self._pool.psycopg.errors.InsufficientPrivilege:
             way_out = "let an administrator do it, or grant CREATE on the database"
-            raise OutsideFailed(f"{self.place}: this user may not {what}; {way_out}", subject=self.place) from None
+            raise OutsideFailed(
+                f"{self.location}: this user may not {what}; {way_out}", subject=self.location
+            ) from None
 
     @contextmanager
     def _connected(self) -> Iterator[Any]:
@@ -389,9 +391,11 @@ class Engine:
                 yield connection
         except _rows.Damaged as error:
             way_out = "restore the database, or remove the document and add it again"
-            raise BadInput(f"{self.place}: damaged ({error}); {way_out}", subject=self.place) from error
+            raise BadInput(f"{self.location}: damaged ({error}); {way_out}", subject=self.location) from error
         except (self._pool.psycopg.Error, Unanswered) as error:
-            raise OutsideFailed(f"{self.place}: the database failed ({reason_of(error)})", subject=self.place) from None
+            raise OutsideFailed(
+                f"{self.location}: the database failed ({reason_of(error)})", subject=self.location
+            ) from None
 
     @contextmanager
     def _reading(self, binary: bool = False) -> Iterator[Any]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....core.ports import Ints, Vectors
-from ...nodes import RUN, Candidates, ScoreMoments, Search
+from ...nodes import RUN, Candidates, NodeSearch, ScoreMoments
 from .. import _words
 from .._words import K1, B
 from . import rows as _rows
@@ -101,7 +101,7 @@ def _make(cursor: Any, leaves: bool, size: tuple[int, int], errors: type[Excepti
             cursor.execute("RESET maintenance_work_mem")
 
 
-def _nearest(cursor: Any, search: Search, leaves: bool, documents: Sequence[int]) -> list[int]:
+def _nearest(cursor: Any, search: NodeSearch, leaves: bool, documents: Sequence[int]) -> list[int]:
     """Return the nodes whose embeddings are nearest to the question's; exact within documents and without an index."""
     dimension, vector = len(search.vector), _rows.vector_text(search.vector)
     if documents:
@@ -214,7 +214,7 @@ def _best_matches(cursor: Any, asked: TermWeights, count: int, documents: Sequen
 # --- candidates ------------------------------------------------------------------------------------
 
 
-def candidates(cursor: Any, search: Search, asked: Sequence[TermWeights], documents: Sequence[int]) -> Candidates:
+def candidates(cursor: Any, search: NodeSearch, asked: Sequence[TermWeights], documents: Sequence[int]) -> Candidates:
     """Return the best nodes by cosine and by BM25 with the leaves around them.
 
     :param cursor: returns binary data, and sees one state of the index.

@@ -171,7 +171,7 @@ class Summaries:
         return None
 
 
-class Evidence(Documents):
+class IndexEvidence(Documents):
     """The caller's pages together with the findings of indexes, for one question and one budget.
 
     :param pages: the caller's pages, cut into blocks like any documents.
@@ -197,7 +197,7 @@ class Evidence(Documents):
             self._add(findings, known)
 
     @property
-    def own_scorer(self) -> Evidence | None:
+    def own_scorer(self) -> IndexEvidence | None:
         """This object, where one index is the only source: its retrieval scores are used.
 
         None for several sources: scores of different retrievals are not comparable, so one scorer scores all blocks.
@@ -211,7 +211,7 @@ class Evidence(Documents):
             return frozenset()
         return frozenset(tree.document for tree in self.trees[self._pages :])
 
-    def first(self, count: int) -> Evidence:
+    def first(self, count: int) -> IndexEvidence:
         """Return ``count`` documents, in turns the next of the caller's pages and the best of the found documents."""
         best: dict[int, float] = {}
         for part in self._parts:
@@ -222,7 +222,7 @@ class Evidence(Documents):
         while len(taken) < count and (left_pages or left_found):
             source = left_pages if left_pages and (len(taken) % 2 == 0 or not left_found) else left_found
             taken.add(source.pop(0))
-        subset = Evidence([], [], self.failures)
+        subset = IndexEvidence([], [], self.failures)
         subset._pages = sum(place < self._pages for place in taken)
         subset._found, subset._summaries = self._found, self._summaries
         places = {old: new for new, old in enumerate(sorted(taken))}
@@ -299,7 +299,7 @@ class Evidence(Documents):
         ends = [size, *(2 * place + 3 for place in range(len(summaries)) for _ in (0, 1))]
         texts = ["", *(text for node, _ in summaries for text in ("", node.text))]
         tree = Tree(["html", *["p", ""] * len(summaries)], parents, ends, texts, [None] * size)
-        place = found.retriever.store.place
+        place = found.retriever.store.location
         named = repr(
             (place, [(node.id, node.text) for node, _ in summaries])
         )  # the same id in every turn of a conversation
