@@ -396,8 +396,8 @@ class Engine:
         self._table.compact()
 
     def prepare(self) -> None:
-        """Make the index of the vectors of a large index that has none."""
-        self._table.index_vectors(_INDEXED, LEAF)
+        """Let Lance's indexes take in what was added; make that of the vectors of a large index that has none."""
+        self._table.index(_INDEXED, LEAF)
 
     # --- notes -------------------------------------------------------------------------------
 

@@ -56,10 +56,9 @@ def crc_of(row: Mapping[str, Any]) -> int:
 
 
 def _words_of(text: str, above: str, language: str) -> dict[str, Any]:
-    """Return the stemmed words as they are searched: each between two spaces of its own, so that it can be counted."""
+    """Return the stemmed words as Lance's full-text index takes them, parted by spaces, and how many they are."""
     own, head = (stem(tokens(clean(part)), language) for part in (text, above))
-    joined = ("".join(f" {word} " for word in words) for words in (own, head))
-    return dict(zip(WORDS, (len(own) + len(head), *joined), strict=True))
+    return dict(zip(WORDS, (len(own) + len(head), " ".join(own), " ".join(head)), strict=True))
 
 
 def ints(table: Any, name: str) -> Ints:

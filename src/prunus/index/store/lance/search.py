@@ -170,12 +170,16 @@ def _with_neighbours(table: Table, version: Any, best: Any, reach: int) -> tuple
 
 def _frequencies(table: Table, rows: Any, terms: Sequence[str]) -> list[NDArray[np.float64]]:
     """Return the weighted frequency of each term in each row; words of headings count half."""
-    count: Any = table.arrow.compute.count_substring
-    own, above = (rows.column(name) for name in WORDS[1:])
-    return [
-        np.asarray(count(own, f" {term} ").to_numpy() + 0.5 * count(above, f" {term} ").to_numpy(), np.float64)
-        for term in terms
-    ]
+    compute, counts = table.arrow.compute, np.zeros(len(terms) * rows.num_rows)
+    wanted = table.arrow.array(list(terms), table.arrow.string())
+    for name, weight in zip(WORDS[1:], (1.0, 0.5), strict=True):
+        words = compute.utf8_split_whitespace(rows.column(name).combine_chunks())
+        number = compute.index_in(words.flatten(), value_set=wanted)
+        hits = compute.is_valid(number)
+        row = compute.list_parent_indices(words).filter(hits).to_numpy()
+        cell = number.filter(hits).to_numpy().astype(np.int64) * rows.num_rows + row
+        counts += weight * np.bincount(cell, minlength=len(counts))
+    return list(counts.reshape(len(terms), rows.num_rows))
 
 
 def _weights(holding: Sequence[int], count: int) -> list[float]:

@@ -198,24 +198,20 @@ class Table:
             table.optimize.optimize_indices()
             table.cleanup_old_versions(older_than=_KEPT)
 
-    def index_vectors(self, least: int, where: str) -> None:
-        """Make Lance's indexes of vectors and numbers where many rows have none.
+    def index(self, least: int, where: str) -> None:
+        """Let Lance's indexes take in new rows; make those of vectors and numbers where many rows have none.
 
-        :param least: vectors from which on they get an index.
+        :param least: rows from which on vectors and numbers get an index.
         :param where: the condition of the rows that are counted.
         """
         with suppress(Overtaken, Absent), self.errors():
             table = self.latest()
-            made = {index.name for index in table.describe_indices()}
-            if "own_idx" in made:
-                return
-            count = int(table.count_rows(where))
-            if count < least:
-                return
-            cells = max(1, int(count**0.5 / 2))
-            table.create_index("own", "IVF_SQ", metric="dot", num_partitions=cells)
-            for column in ("id", "spot"):
-                table.create_scalar_index(column, "BTREE")
+            count, made = int(table.count_rows(where)), {index.name for index in table.describe_indices()}
+            if count >= least and "own_idx" not in made:
+                table.create_index("own", "IVF_SQ", metric="dot", num_partitions=max(1, int(count**0.5 / 2)))
+                for column in ("id", "spot"):
+                    table.create_scalar_index(column, "BTREE")
+            table.optimize.optimize_indices()
 
     def size(self) -> int:
         """Return the bytes of the files in the folder; on object storage, those of the present version."""
