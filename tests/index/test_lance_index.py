@@ -50,15 +50,15 @@ def store_in(folder: Path, **others: Any) -> lance.Engine:
 
 def test_of_two_writers_the_slower_one_begins_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, other = store_in(tmp_path), store_in(tmp_path)
-    commit, turns = table.Table.commit, []
+    commit, turns = table.LanceTable.commit, []
 
-    def slow(self: table.Table, *arguments: Any) -> None:
+    def slow(self: table.LanceTable, *arguments: Any) -> None:
         turns.append(len(turns))
         if len(turns) == 1:
             other.add(*given_document("fast"))
         commit(self, *arguments)
 
-    monkeypatch.setattr(table.Table, "commit", slow)
+    monkeypatch.setattr(table.LanceTable, "commit", slow)
     store.add(*given_document("slow"))
     assert len(turns) == 3, "the slow one twice"
     assert {document.id for document in other.documents()} == {"fast", "slow"} and other.view().leaves == 4
@@ -69,7 +69,7 @@ def test_a_writer_without_a_chance_is_told_in_time(tmp_path: Path, monkeypatch: 
         raise table.Overtaken
 
     store = store_in(tmp_path, wait=0.3)
-    monkeypatch.setattr(table.Table, "commit", overtaken)
+    monkeypatch.setattr(table.LanceTable, "commit", overtaken)
     with pytest.raises(OutsideFailed, match="have been writing for too long"):
         store.add(*given_document("a"))
 

@@ -44,7 +44,7 @@ ASKED: Final = (
     "covered_page", "headings_named", "last_heading", "lead_named", "key_named", "fits", "compares", "overview",
     "kinds", *(f"asks_{kind}" for kind in _KINDS),
 )  # fmt: skip
-"""Features that depend on the question; ``Asked`` says what each is."""
+"""Features that depend on the question; ``QuestionFeatures`` says what each is."""
 
 NAMES: Final = (*ASKED, *LAYOUT)
 """All features, in the order of the columns."""
@@ -52,11 +52,11 @@ NAMES: Final = (*ASKED, *LAYOUT)
 
 def features(query: str, blocks: Blocks, embedder: Embedder) -> NDArray[np.float32]:
     """Return the features of every block, float32 [n, features], in the order of ``NAMES``."""
-    asked = Asked(query, blocks, embedder).found()
+    asked = QuestionFeatures(query, blocks, embedder).found()
     return np.concatenate([np.stack([asked[name] for name in ASKED], axis=1).astype(np.float32), layout(blocks)], 1)
 
 
-class Asked:
+class QuestionFeatures:
     """The features of all blocks for one question. There is at least one block."""
 
     def __init__(self, query: str, blocks: Blocks, embedder: Embedder) -> None:

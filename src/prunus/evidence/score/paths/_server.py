@@ -60,7 +60,7 @@ class Logprobs:
     requests: int = 1
 
 
-class Server(ABC):
+class PathServer(ABC):
     """A back-end on a server. Nothing is sent before the first call; threads may share it.
 
     :param model: address and name of the model, as ``http://host:8000/v1#name``.

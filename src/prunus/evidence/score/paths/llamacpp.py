@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ....core.types import Message
 from ....web.json_client import WRONG_SHAPE, ServiceRefused
-from ._server import Logprobs, Server, by_tokens, count_in
+from ._server import Logprobs, PathServer, by_tokens, count_in
 
 FIRST: Final = 64
 """Tokens of the first request, or twice the number of children if that is more."""
@@ -23,7 +23,7 @@ MOST: Final = 300_000
 """Most tokens of a request; no vocabulary is larger."""
 
 
-class Engine(Server):
+class Engine(PathServer):
     """Scores branches by a llama.cpp server.
 
     The server's tokenizer and chat template are used, unless the option ``tokenizer`` names one on this machine.

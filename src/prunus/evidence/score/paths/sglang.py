@@ -13,10 +13,10 @@ from typing import Any
 from ....core.errors import BadInput
 from ....core.types import Message
 from ....web.json_client import WRONG_SHAPE
-from ._server import Logprobs, Server, by_tokens, count_in
+from ._server import Logprobs, PathServer, by_tokens, count_in
 
 
-class Engine(Server):
+class Engine(PathServer):
     """Scores branches by an SGLang server.
 
     :param model: the server's address, as ``http://localhost:30000``.

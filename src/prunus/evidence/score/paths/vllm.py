@@ -12,13 +12,13 @@ from typing import Any, Final
 
 from ....core.types import Message
 from ....web.json_client import WRONG_SHAPE, ServiceRefused
-from ._server import Logprobs, Server, by_tokens, count_in
+from ._server import Logprobs, PathServer, by_tokens, count_in
 
 _FEW: Final = 20
 """Children per request that every server accepts (vLLM's default of ``--max-logprobs``)."""
 
 
-class Engine(Server):
+class Engine(PathServer):
     """Scores branches by a vLLM server.
 
     The server's tokenizer and chat template are used, unless the option ``tokenizer`` names one on this machine.

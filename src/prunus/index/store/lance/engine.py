@@ -50,7 +50,7 @@ from .rows import (
     read_document,
     sha256_of,
 )
-from .table import ABOUT, Absent, Table
+from .table import ABOUT, Absent, LanceTable
 
 LAYOUT: Final = 3
 _COMPACTED: Final = 64
@@ -94,7 +94,7 @@ class Engine:
             raise BadInput("lance: write the address as s3://bucket/prefix", subject="store")
         self.location = f"lance:{hide_logins(address)}"
         self._exact_nodes = exact_nodes
-        self._table = Table(address, self.location, wait)
+        self._table = LanceTable(address, self.location, wait)
         self._lock = threading.Lock()
         self._view: View | None = None
         self._known: tuple[tuple[int, int], int, dict[bool, _search.Statistics]] = ((-1, 0), 0, {})

@@ -14,7 +14,7 @@ from ....core.ports import Ints, Vectors
 from ....core.text.bm25 import stem, tokens
 from ...nodes import Growth, IndexedDocument, Leaf
 from .._words import clean
-from .table import ABOUT, Table
+from .table import ABOUT, LanceTable
 
 LEAF: Final = "kind = 'node' AND layer = 0"
 PARENT: Final = "kind = 'node' AND layer > 0"
@@ -76,7 +76,7 @@ def matrix(column: Any, dimension: int) -> tuple[Vectors, Ints]:
 class Change:
     """What one writer changes; it counts from :meth:`commit` on."""
 
-    def __init__(self, table: Table, version: Any, about: dict[str, Any], dimension: int) -> None:
+    def __init__(self, table: LanceTable, version: Any, about: dict[str, Any], dimension: int) -> None:
         self.table, self.version, self.about, self._dimension = table, version, about, dimension
         self.cancelled = False
         self._put: dict[str, dict[str, Any]] = {}

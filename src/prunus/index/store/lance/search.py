@@ -19,7 +19,7 @@ from ....core.ports import Ints
 from ...nodes import RUN, Candidates, NodeSearch, ScoreMoments
 from .._words import K1, B, terms_of
 from .rows import LEAF, WORDS, document_key, ints, matrix
-from .table import Table, listed
+from .table import LanceTable, listed
 
 _SAMPLE: Final = 2_000
 """Nodes from which means, deviations and the number of nodes that hold a frequent term are estimated."""
@@ -50,7 +50,7 @@ class Statistics:
     holding: dict[str, int] = field(default_factory=dict)
 
 
-def statistics(table: Table, version: Any, where: str, languages: Sequence[str]) -> Statistics:
+def statistics(table: LanceTable, version: Any, where: str, languages: Sequence[str]) -> Statistics:
     """Count the nodes of a kind."""
     light = table.read(version, ["id", "tokens", "words"], where)
     ids, count = np.sort(ints(light, "id")), light.num_rows
@@ -60,7 +60,7 @@ def statistics(table: Table, version: Any, where: str, languages: Sequence[str])
     return Statistics(where, count, words, tokens, languages, sample)
 
 
-def matches(table: Table, version: Any, where: str, terms: Sequence[str]) -> dict[int, float]:
+def matches(table: LanceTable, version: Any, where: str, terms: Sequence[str]) -> dict[int, float]:
     """Return the BM25 score of every node that holds a term; all nodes are read."""
     rows = table.read(version, ["id", *WORDS], where)
     frequencies, words, ids = _frequencies(table, rows, terms), ints(rows, "words"), ints(rows, "id")
@@ -71,7 +71,7 @@ def matches(table: Table, version: Any, where: str, terms: Sequence[str]) -> dic
 
 
 def candidates(
-    table: Table, version: Any, search: NodeSearch, kinds: Mapping[bool, Statistics], place: str
+    table: LanceTable, version: Any, search: NodeSearch, kinds: Mapping[bool, Statistics], place: str
 ) -> Candidates:  # fmt: skip
     """Return the best nodes by cosine and by BM25 with the leaves around them.
 
@@ -116,7 +116,7 @@ def candidates(
     return result
 
 
-def _nearest(table: Table, version: Any, search: NodeSearch, where: str) -> list[int]:
+def _nearest(table: LanceTable, version: Any, search: NodeSearch, where: str) -> list[int]:
     """Return the nodes whose embeddings are nearest to the question's."""
     nearest = {"column": "own", "q": np.asarray(search.vector, np.float32), "k": search.count, "metric": "dot",
                "nprobes": 24, "refine_factor": 2}  # fmt: skip
@@ -125,7 +125,7 @@ def _nearest(table: Table, version: Any, search: NodeSearch, where: str) -> list
     return [int(id) for id in ints(found, "id")]
 
 
-def _matching(table: Table, version: Any, terms: Sequence[str], where: str, count: int) -> list[int]:
+def _matching(table: LanceTable, version: Any, terms: Sequence[str], where: str, count: int) -> list[int]:
     """Return the nodes that Lance ranks best for the terms."""
     if not terms:
         return []
@@ -139,7 +139,7 @@ def _matching(table: Table, version: Any, terms: Sequence[str], where: str, coun
     return [int(id) for id in ints(found, "id")]
 
 
-def _holding(table: Table, version: Any, known: Statistics, term: str) -> int:
+def _holding(table: LanceTable, version: Any, known: Statistics, term: str) -> int:
     """Return how many nodes hold a term: counted where they are few, else estimated by the sample."""
     if term not in known.holding:
         count = len(_matching(table, version, [term], known.where, _COUNTED))
@@ -151,7 +151,7 @@ def _holding(table: Table, version: Any, known: Statistics, term: str) -> int:
     return known.holding[term]
 
 
-def _with_neighbours(table: Table, version: Any, best: Any, reach: int) -> tuple[Any, Ints]:
+def _with_neighbours(table: LanceTable, version: Any, best: Any, reach: int) -> tuple[Any, Ints]:
     """Return some leaves and those around them whose scores count, and the number of leaves of each one's document."""
     numbers = sorted({*ints(best, "document").tolist()})
     records = table.among(version, ["id", "tokens"], "id", numbers, "kind = 'document'")
@@ -168,7 +168,7 @@ def _with_neighbours(table: Table, version: Any, best: Any, reach: int) -> tuple
 # --- BM25 ------------------------------------------------------------------------------------------
 
 
-def _frequencies(table: Table, rows: Any, terms: Sequence[str]) -> list[NDArray[np.float64]]:
+def _frequencies(table: LanceTable, rows: Any, terms: Sequence[str]) -> list[NDArray[np.float64]]:
     """Return the weighted frequency of each term in each row; words of headings count half."""
     compute, counts = table.arrow.compute, np.zeros(len(terms) * rows.num_rows)
     wanted = table.arrow.array(list(terms), table.arrow.string())

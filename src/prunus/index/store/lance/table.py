@@ -67,7 +67,7 @@ class Absent(Exception):
     """There is no such table."""
 
 
-class Table:
+class LanceTable:
     """The table at one place; threads may share it.
 
     :param address: a folder, or an address of object storage.

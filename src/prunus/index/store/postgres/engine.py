@@ -311,7 +311,7 @@ class Engine:
             for (id,) in cursor.execute("SELECT id FROM documents ORDER BY number").fetchall():
                 try:
                     _rows.document(cursor, id)
-                except _rows.Damaged as error:
+                except _rows.DamagedDocument as error:
                     found.append(f"{self.location}: damaged ({error})")
         return found
 
@@ -389,7 +389,7 @@ class Engine:
         try:
             with self._pool.lent() as connection:
                 yield connection
-        except _rows.Damaged as error:
+        except _rows.DamagedDocument as error:
             way_out = "restore the database, or remove the document and add it again"
             raise BadInput(f"{self.location}: damaged ({error}); {way_out}", subject=self.location) from error
         except (self._pool.psycopg.Error, Unanswered) as error:

@@ -86,7 +86,7 @@ def put_document(cursor: Any, document: IndexedDocument) -> int:
     return int(cursor.fetchone()[0])
 
 
-class Damaged(Exception):
+class DamagedDocument(Exception):
     """What is stored is not what was written; the text says of what."""
 
 
@@ -102,7 +102,7 @@ def _sha256(*fields: str | bytes) -> bytes:
 def document(cursor: Any, id: str) -> IndexedDocument | None:
     """Return a document with its text and page; None where the index lacks it.
 
-    :raises Damaged: it does not match its checksum.
+    :raises DamagedDocument: it does not match its checksum.
     """
     columns = "id, title, url, digest, language, metadata, text, source, sha256"
     cursor.execute(f"SELECT {columns} FROM documents WHERE id = %s", (clean(id),))  # noqa: S608 - ours
@@ -111,7 +111,7 @@ def document(cursor: Any, id: str) -> IndexedDocument | None:
         return None
     *fields, source, sha256 = row
     if bytes(sha256) != _sha256(*fields, bytes(source)):
-        raise Damaged(f"document {id}")
+        raise DamagedDocument(f"document {id}")
     _, title, url, digest, language, metadata, text = fields
     return IndexedDocument(id, text, title, url, digest, language, json.loads(metadata), bytes(source))
 
