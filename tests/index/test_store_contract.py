@@ -243,7 +243,7 @@ class BesideFile:
                     parents = [Parent(tuple(ids[:2]), 1, text="a summary", tokens=2), Parent((-1, *ids[2:]), 2)]
                     store.replace_tree(parents, np.stack([vector(1), vector(2)]), vector(3)[None])
             views = [store.view() for store in sides]
-            for name in ("layer", "document", "place", "tokens"):
+            for name in ("layer", "document", "position", "tokens"):
                 assert np.array_equal(*(getattr(view, name) for view in views)), name
             assert [*views[0].names] == [*views[1].names]
             for name in ("row", "routing"):

@@ -63,7 +63,7 @@ class Engine:
         self._schema = schema
         self._pool = Pool(dsn, wait, schema)
         self._view: View | None = None
-        self._sizes: dict[tuple[int, bool], tuple[int, float, float]] = {}
+        self._known: dict[tuple[int, bool], _search.KindStatistics] = {}
         try:
             self.embedder, self.dimension = self._open(embedder, dimension, create)
         except BaseException:
@@ -229,7 +229,8 @@ class Engine:
         :param layer: ``leaves`` or ``summaries``; term statistics are counted for each separately.
         """
         with self._reading(binary=True) as cursor:
-            return _search.matches(cursor, self._weights(cursor, query, layer == "leaves"))
+            kind = self._statistics(cursor, leaves=layer == "leaves")
+            return _search.matches(cursor, _search.term_weights(cursor, query, kind))
 
     def candidates(self, search: NodeSearch) -> Candidates | None:
         """Return the nodes that may be the best for a question; None where the index is small enough to read it all.
@@ -237,30 +238,21 @@ class Engine:
         :raises BadInput: a document is not in the index.
         """
         with self._reading(binary=True) as cursor:
-            if self._sizes_of(cursor, leaves=True)[0] < _search.LARGE:
+            if self._statistics(cursor, leaves=True).count < _search.LARGE:
                 return None
             known = _rows.documents_by_id(cursor, search.documents) if search.documents else {}
             for id in search.documents:
                 if id not in known:
                     raise BadInput(f"{self.location}: there is no document {id!r}", subject=id)
-            kinds = [True, False] if search.summaries else [True]
-            asked = [self._weights(cursor, search.query, leaves) for leaves in kinds]
+            kinds = [self._statistics(cursor, leaves) for leaves in ([True, False] if search.summaries else [True])]
+            asked = [_search.term_weights(cursor, search.query, kind) for kind in kinds]
             return _search.candidates(cursor, search, asked, sorted(known.values()))
 
-    def _weights(self, cursor: Any, query: str, leaves: bool) -> _search.TermWeights:
-        """Return the terms of a question, stemmed as the leaves or the summaries are."""
-        languages = [""]
-        if leaves:
-            found = cursor.execute("SELECT DISTINCT language FROM documents ORDER BY language").fetchall()
-            languages = [language for (language,) in found]
-        terms = _words.terms_of(query, languages)
-        return _search.term_weights(cursor, terms, leaves, self._sizes_of(cursor, leaves))
-
-    def _sizes_of(self, cursor: Any, leaves: bool) -> tuple[int, float, float]:
-        """Return number and means of a kind of nodes; they are kept for a few states."""
+    def _statistics(self, cursor: Any, leaves: bool) -> _search.KindStatistics:
+        """Return the statistics of a kind of nodes; they are kept for a few states."""
         (version,) = cursor.execute("SELECT version FROM about").fetchone()
-        known = self._sizes.get((version, leaves)) or _search.sizes_of(cursor, leaves)
-        self._sizes = {**dict(list(self._sizes.items())[-3:]), (version, leaves): known}
+        known = self._known.get((version, leaves)) or _search.kind_statistics(cursor, leaves, self.dimension)
+        self._known = {**dict(list(self._known.items())[-3:]), (version, leaves): known}
         return known
 
     def version(self) -> int:

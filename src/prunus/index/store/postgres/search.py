@@ -35,7 +35,7 @@ _MEMORY_MB: Final = 1_024
 """Most memory that is asked for while an index is made; a graph that is larger is made from the disk, slowly."""
 _NO_ROOM: Final = ("53100", "53200", "58030")
 """SQLSTATE where the server finds no shared memory for workers, as in a container with a small /dev/shm."""
-_MATCHES: Final = 30_000
+_MATCHES: Final = 10_000
 """Matches of words that are ranked: those of the rarest terms of a question. The other terms count in their scores."""
 _SAMPLE: Final = 2_000
 """Nodes from which means and deviations are estimated."""
@@ -120,26 +120,59 @@ def _nearest(cursor: Any, search: NodeSearch, leaves: bool, documents: Sequence[
 
 
 @dataclass(frozen=True, slots=True)
+class KindStatistics:
+    """What a search needs of all leaves, or of all summaries, in one state.
+
+    :param words, tokens: means of a node.
+    :param languages: of the documents, for the stemmer.
+    :param sample: embeddings of some of them, float32 [n, dimension].
+    """
+
+    leaves: bool
+    count: int
+    words: float
+    tokens: float
+    languages: Sequence[str]
+    sample: Vectors
+
+
+def kind_statistics(cursor: Any, leaves: bool, dimension: int) -> KindStatistics:
+    """Count the leaves or the summaries, and read embeddings of nodes with evenly spread numbers."""
+    cursor.execute(f"SELECT count(*), avg(words)::float8, avg(tokens)::float8 FROM nodes WHERE {KINDS[leaves]}")  # noqa: S608 - ours
+    count, words, tokens = cursor.fetchone()
+    languages = [""]
+    if leaves:
+        cursor.execute("SELECT DISTINCT language FROM documents ORDER BY language")
+        languages = [language for (language,) in cursor.fetchall()]
+    cursor.execute(
+        "WITH ends AS (SELECT min(id) AS first, max(id) AS last FROM nodes) "  # noqa: S608 - ours
+        f"SELECT vector_send(own) FROM nodes WHERE {KINDS[leaves]} AND own IS NOT NULL AND id IN "
+        "(SELECT first + (last - first) * step / %s FROM ends, generate_series(0, %s) step)",
+        (_SAMPLE, _SAMPLE),
+    )
+    vectors = [_rows.read_vector(data) for (data,) in cursor.fetchall()]
+    sample = np.stack(vectors) if vectors else np.zeros((0, dimension), np.float32)
+    return KindStatistics(leaves, count, words or 0.0, tokens or 0.0, languages, sample)
+
+
+@dataclass(frozen=True, slots=True)
 class TermWeights:
     """The terms of a question among the leaves, or among the summaries.
 
     :param terms: stemmed as these nodes are; the rarest first.
     :param holding: how many nodes hold each.
-    :param count: number of all nodes of the kind.
-    :param words, tokens: means of a node.
     """
 
-    leaves: bool
+    kind: KindStatistics
     terms: Sequence[str]
     holding: Sequence[int]
-    count: int
-    words: float
-    tokens: float
 
     @property
     def weights(self) -> list[float]:
         """The inverse document frequency of each term, by the formula of SQLite's full text."""
-        return [max(_RAREST, float(np.log((self.count - holding + 0.5) / (holding + 0.5)))) for holding in self.holding]
+        return [
+            max(_RAREST, float(np.log((self.kind.count - holding + 0.5) / (holding + 0.5)))) for holding in self.holding
+        ]
 
     @property
     def ranked(self) -> list[str]:
@@ -157,7 +190,7 @@ class TermWeights:
     def frequencies(self) -> tuple[str, list[Any]]:
         """Return the columns that the score needs, as SQL with its values; each begins with a comma."""
         sql = ", (%s::float8 + %s::float8 * words) AS n"
-        values: list[Any] = [K1 * (1 - B), K1 * B / (self.words or 1.0)]
+        values: list[Any] = [K1 * (1 - B), K1 * B / (self.kind.words or 1.0)]
         for number, term in enumerate(self.terms):
             # of one term, cover density is the sum of its weights: the weighted frequency
             sql += f", ts_rank_cd('{{0.5, 0.1, 0.1, 1}}', terms, %s::tsquery)::float8 AS f{number}"
@@ -165,23 +198,16 @@ class TermWeights:
         return sql, values
 
 
-def term_weights(cursor: Any, terms: Sequence[str], leaves: bool, sizes: tuple[int, float, float]) -> TermWeights:
-    """Count the nodes that hold each term."""
+def term_weights(cursor: Any, query: str, kind: KindStatistics) -> TermWeights:
+    """Return the terms of a question, stemmed as these nodes are, and count the nodes that hold each."""
     counted: list[tuple[int, str]] = []
-    if terms:
-        of_kind = KINDS[leaves]
-        query = f"SELECT (SELECT count(*) FROM nodes WHERE terms @@ q::tsquery AND {of_kind}) FROM unnest(%s::text[]) q"  # noqa: S608 - ours
-        cursor.execute(query, ([_words.any_of([term]) for term in terms],))
+    if terms := _words.terms_of(query, kind.languages):
+        of_kind = KINDS[kind.leaves]
+        sql = f"SELECT (SELECT count(*) FROM nodes WHERE terms @@ q::tsquery AND {of_kind}) FROM unnest(%s::text[]) q"  # noqa: S608 - ours
+        cursor.execute(sql, ([_words.any_of([term]) for term in terms],))
         counted = sorted(zip((count for (count,) in cursor.fetchall()), terms, strict=True))
     counted = [(count, term) for count, term in counted if count]
-    return TermWeights(leaves, [term for _, term in counted], [count for count, _ in counted], *sizes)
-
-
-def sizes_of(cursor: Any, leaves: bool) -> tuple[int, float, float]:
-    """Return the number of leaves or of summaries, and the means of their words and tokens."""
-    cursor.execute(f"SELECT count(*), avg(words)::float8, avg(tokens)::float8 FROM nodes WHERE {KINDS[leaves]}")  # noqa: S608 - ours
-    count, words, tokens = cursor.fetchone()
-    return count, words or 0.0, tokens or 0.0
+    return TermWeights(kind, [term for _, term in counted], [count for count, _ in counted])
 
 
 def matches(cursor: Any, asked: TermWeights) -> dict[int, float]:
@@ -191,7 +217,7 @@ def matches(cursor: Any, asked: TermWeights) -> dict[int, float]:
     (columns, values), (score, weights) = asked.frequencies(), asked.score()
     cursor.execute(
         f"SELECT id, {score} FROM (SELECT id{columns} FROM nodes "  # noqa: S608 - ours
-        f"WHERE terms @@ %s::tsquery AND {KINDS[asked.leaves]}) m",
+        f"WHERE terms @@ %s::tsquery AND {KINDS[asked.kind.leaves]}) m",
         (*weights, *values, _words.any_of(asked.terms)),
     )
     return dict(cursor.fetchall())
@@ -202,9 +228,9 @@ def _best_matches(cursor: Any, asked: TermWeights, count: int, documents: Sequen
     if not asked.terms:
         return []
     (columns, values), (score, weights) = asked.frequencies(), asked.score()
-    only = " AND document = ANY(%s)" if documents else ""
+    where = KINDS[asked.kind.leaves] + (" AND document = ANY(%s)" if documents else "")
     cursor.execute(
-        f"SELECT id FROM (SELECT id{columns} FROM nodes WHERE terms @@ %s::tsquery AND {KINDS[asked.leaves]}{only}) m "  # noqa: S608 - ours
+        f"SELECT id FROM (SELECT id{columns} FROM nodes WHERE terms @@ %s::tsquery AND {where}) m "  # noqa: S608 - ours
         f"ORDER BY {score} DESC, id LIMIT %s",
         (*values, _words.any_of(asked.ranked), *([list(documents)] if documents else []), *weights, count),
     )
@@ -221,15 +247,15 @@ def candidates(cursor: Any, search: NodeSearch, asked: Sequence[TermWeights], do
     :param asked: of the leaves, then of the summaries where they are wanted.
     :param documents: numbers of the documents to search; () is all.
     """
-    reach = search.reach_of(asked[0].tokens)
+    reach = search.reach_of(asked[0].kind.tokens)
     columns: list[list[NDArray[Any]]] = []
     spreads: list[ScoreMoments] = []
     for part in asked:
-        best = {*_nearest(cursor, search, part.leaves, documents)}
+        best = {*_nearest(cursor, search, part.kind.leaves, documents)}
         best.update(_best_matches(cursor, part, search.count, documents))
-        ids = _around(cursor, sorted(best), reach) if part.leaves else np.asarray(sorted(best), np.int64)
+        ids = _around(cursor, sorted(best), reach) if part.kind.leaves else np.asarray(sorted(best), np.int64)
         columns.append(_described(cursor, ids, search.vector, part))
-        spreads.append(_moments(cursor, search.vector, part))
+        spreads.append(_moments(search.vector, part))
     spreads.append(ScoreMoments((0.0, 0.0), (0.0, 0.0)))  # where no summaries are asked
     make: Any = Candidates  # the columns are in the order of its fields
     result: Candidates = make(*map(np.concatenate, zip(*columns, strict=True)), reach, *spreads[:2])
@@ -265,20 +291,15 @@ def _described(cursor: Any, ids: Ints, vector: Vectors, asked: TermWeights) -> l
     return [*whole[:5], *scores, whole[5]]
 
 
-def _moments(cursor: Any, vector: Vectors, asked: TermWeights) -> ScoreMoments:
+def _moments(vector: Vectors, asked: TermWeights) -> ScoreMoments:
     """Estimate means and deviations of all scores: of cosines by a sample, of BM25 by how many nodes hold each term.
 
     A term counts its weight in a node that holds it, as one of mean length does that holds it once; terms are taken as
     independent.
     """
-    cursor.execute(
-        "WITH ends AS (SELECT min(id) AS first, max(id) AS last FROM nodes) "  # noqa: S608 - ours
-        f"SELECT -(own <#> %s::vector) FROM nodes WHERE {KINDS[asked.leaves]} AND own IS NOT NULL AND id IN "
-        "(SELECT first + (last - first) * step / %s FROM ends, generate_series(0, %s) step)",
-        (_rows.vector_text(vector), _SAMPLE, _SAMPLE),
-    )
-    cosines = np.asarray([cosine for (cosine,) in cursor.fetchall()] or [0.0], np.float64)
-    shares = np.asarray(asked.holding, np.float64) / max(1, asked.count)
+    sample = asked.kind.sample
+    cosines: Any = sample @ np.asarray(vector, np.float32) if len(sample) else np.zeros(1)
+    shares = np.asarray(asked.holding, np.float64) / max(1, asked.kind.count)
     weights = np.asarray(asked.weights, np.float64)
     spread = float(np.sqrt((shares * (1 - shares) * weights**2).sum()))
     return ScoreMoments((float(cosines.mean()), float(cosines.std())), (float((shares * weights).sum()), spread))
