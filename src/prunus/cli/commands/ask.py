@@ -37,8 +37,8 @@ from ..choices import (
     web_from,
 )
 from ..choices import question as question_option
-from ..given import pages_given, read_given
 from ..indexes import indexes_from, short_retrieval_options
+from ..inputs import pages_given, read_given
 from ..output import DoneInPart, counted, one_line, say
 
 

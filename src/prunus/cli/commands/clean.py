@@ -22,7 +22,7 @@ from ...pages.write.selection import main_part
 from ...pages.write.style import Style
 from ...pages.write.whole import write_tree
 from ..choices import FORMATS, PAGE, common, origin, shape
-from ..given import Given, is_saved, pages_given
+from ..inputs import Given, is_saved, pages_given
 from ..output import Interrupted, counted, emit, emit_json, progress, say, settle, write_whole
 
 SUFFIXES: Final[dict[str, str]] = {"html": ".html", "markdown": ".md", "text": ".txt"}

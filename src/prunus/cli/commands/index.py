@@ -19,12 +19,12 @@ from ...core.settings import Settings, load_settings
 from ...index.terms import PRESETS, Report
 from ...models.meter import OverLimit
 from ...pages.sources import Source, is_address, is_folder
-from ..checked import verify
 from ..choices import FORMATS, PAGE, Choice, budget, common, origin, question
-from ..given import STDIN, pages_given
 from ..indexes import retrieval_from, retrieval_options
+from ..inputs import STDIN, pages_given
 from ..output import DoneInPart, Interrupted, counted, emit, emit_json, progress, say, settle
 from .index_tree import tree
+from .index_verify import verify
 
 if TYPE_CHECKING:
     from ...core.executor import Executor
@@ -117,7 +117,7 @@ def _documents(pages: tuple[str, ...], settings: Settings, url: str, kind: str) 
 
     :param url: the address that the only page was saved from; it is the page's id.
     :param kind: the only page's media type, suffix or format.
-    :raises BadInput: as :func:`~prunus.cli.given.pages_given`, no page exists, or a page of standard input
+    :raises BadInput: as :func:`~prunus.cli.inputs.pages_given`, no page exists, or a page of standard input
         has no address.
     """
     if not any(page == STDIN or is_address(page) or Path(page).exists() for page in pages):

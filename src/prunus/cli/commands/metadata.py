@@ -12,7 +12,7 @@ from ...api.pages import metadata_each
 from ...core.errors import Failures, PrunusError
 from ...core.settings import load_settings
 from ..choices import PAGE, common
-from ..given import pages_given
+from ..inputs import pages_given
 from ..output import emit, emit_json, one_line, settle
 
 

@@ -19,7 +19,7 @@ from ...evidence.documents import Documents
 from ...evidence.mark import text_for_file
 from ..choices import FORMATS, PAGE, budget, common, engines, granularity, options_from, origin, question, shape, stages
 from ..explain import ranking
-from ..given import pages_given, read_given
+from ..inputs import pages_given, read_given
 from ..output import counted, emit, emit_json, say, settle, write_whole
 from ..trees import as_lines
 

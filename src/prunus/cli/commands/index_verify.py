@@ -10,16 +10,16 @@ from typing import Any
 
 import click
 
-from ..api.index import Index
-from ..api.mend import mend
-from ..core.errors import BadInput
-from ..core.options import Options
-from ..core.settings import load_settings
-from ..core.sync import run
-from ..engines import Maker
-from ..index.verify import CheckedSentence, Judge, exported, imported, keep, kept, sample
-from .choices import common
-from .output import DoneInPart, counted, emit, emit_json, one_line, progress, say, write_whole
+from ...api.index import Index
+from ...api.mend import mend
+from ...core.errors import BadInput
+from ...core.options import Options
+from ...core.settings import load_settings
+from ...core.sync import run
+from ...engines import Maker
+from ...index.verify import CheckedSentence, Judge, exported, imported, keep, kept, sample
+from ..choices import common
+from ..output import DoneInPart, counted, emit, emit_json, one_line, progress, say, write_whole
 
 
 @click.command("verify")
