@@ -92,9 +92,11 @@ def test_ask_from_the_web_without_a_model(cli: Cli, web: World) -> None:  # noqa
     assert "1 page read" in result.stderr
 
 
-def test_ask_with_a_model_shows_what_nothing_bears_out(cli: Cli, web: World) -> None:  # noqa: F811
+def test_ask_with_a_model_shows_what_nothing_bears_out(cli, web, monkeypatch) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+    monkeypatch.setenv("PRUNUS_PLANNER", "rules")
+    monkeypatch.setenv("PRUNUS_EXTRACTOR", "sentences")
     model = "scripted:The bridge opened in 1932 [1]. It is made of green cheese [1]."
-    result = cli("ask", QUESTION, "--llm", model, "--planner", "rules", "--extractor", "sentences")
+    result = cli("ask", QUESTION, "--llm", model)
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("The bridge opened in 1932 [1]. It is made of green cheese [1].\n\n[1] Bridge\n")
     assert "Not supported by the pages (1):\n  - It is made of green cheese." in result.stdout

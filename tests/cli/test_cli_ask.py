@@ -8,7 +8,7 @@ import pytest
 from tests.cli.command import SITE, Cli, Shell, lines_of, only_line
 
 import prunus
-from prunus.cli.answers import sources
+from prunus.cli.commands.ask import sources
 
 QUESTION = "How much did the Linden Trust pay towards reading the rolls?"
 
@@ -104,4 +104,3 @@ def test_a_number_of_quotes_is_given_on_the_command_line(cli: Cli) -> None:
     one = cli(*asked, "--quotes", "1")
     assert one.stdout.count("\u201c") == 1
     assert "1 quote;" in one.stderr
-    assert cli(*asked, "--quotes", "1", "--extractor", "tags").exit_code == 2

@@ -124,9 +124,7 @@ def test_a_page_that_may_not_be_read(cli: Cli, folder: Path) -> None:
         (("--scorer", "bm52"), "did you mean 'bm25'?"),
         (("--scorer", "nobody"), "no scorer is called 'nobody'; there are: bm25, crossencoder"),
         (("--embedder", "nobody"), "no embedder is called 'nobody'"),
-        (("--tokenizer", "hf:nowhere"), "no such file"),
         (("--scorer", "bm25:huge"), "takes no model"),
-        (("--max-words", "0"), "--max-words"),
     ],
 )
 @pytest.mark.parametrize("command", ["prune", "ask"])

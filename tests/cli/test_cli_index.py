@@ -71,7 +71,7 @@ def test_questions_combine_indexes_and_pages(cli: Cli, docs: Path) -> None:
     assert "there is no index" in only_line(cli("ask", "What?", "--index", "C"))
 
 
-def test_an_index_is_asked_beside_pages_and_a_search(cli: Cli, docs: Path) -> None:
+def test_an_index_is_asked_beside_pages_and_a_search(cli: Cli, docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page, an index and a searched folder each contribute evidence to one question within one budget."""
     cli("index", "add", "I", docs / "bees.html")
     (docs / "web").mkdir()
@@ -85,8 +85,9 @@ def test_an_index_is_asked_beside_pages_and_a_search(cli: Cli, docs: Path) -> No
     assert all(citation["found"] for citation in answer["citations"])
     events = lines_of(cli(*command, "--events", "--budget", "100"))
     assert next(event for event in events if event["event"] == "kept")["tokens"] <= 100
-    modelled = json.loads(cli(*command, "--planner", "rules", "--extractor", "sentences", "--llm",
-                              "scripted:Bees dance to show where flowers are [2].").stdout)  # fmt: skip
+    monkeypatch.setenv("PRUNUS_PLANNER", "rules")
+    monkeypatch.setenv("PRUNUS_EXTRACTOR", "sentences")
+    modelled = json.loads(cli(*command, "--llm", "scripted:Bees dance to show where flowers are [2].").stdout)
     assert modelled["engines"]["generator"] == "llm" and modelled["citations"][0]["found"]
 
 

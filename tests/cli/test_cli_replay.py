@@ -279,10 +279,11 @@ def recorded_with_own_engines(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Resu
     Path("own.py").write_text(OWN)
     Path("harrow.html").write_text(f"{PAGE}<ul><li>Harrow bridge<li>Tamble bridge</ul><p>The ferry is older.")
     with monkeypatch.context() as patched:
+        patched.setenv("PRUNUS_SECOND_SCORER", "generative")
         for name in ("PATH_SCORER=Paths", "TOKENIZER=Tokens", "EMBEDDER=Vectors"):
             setting, _, engine = name.partition("=")
             patched.setenv(f"PRUNUS_{setting}", f"own.py:{engine}")
-        made = cli("ask", QUESTION, "harrow.html", "--second-scorer", "generative", "--json", "--record", "run.prunus")
+        made = cli("ask", QUESTION, "harrow.html", "--json", "--record", "run.prunus")
     Path("own.py").unlink()
     return made
 

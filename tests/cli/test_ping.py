@@ -11,7 +11,8 @@ import pytest
 from tests.models.llm.asking import run
 
 from prunus.answer.plan.llm import Engine as Planner
-from prunus.cli.ping import Pinged, ping
+from prunus.cli.commands.doctor import Pinged
+from prunus.cli.commands.doctor import ping_each as ping
 from prunus.core.errors import BadInput, MissingExtra, OutsideFailed
 from prunus.core.registry import make_engine
 from prunus.core.types import Hit, Results, SearchRequest

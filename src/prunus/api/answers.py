@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict, Unpack
 
 from ..answer.chat import Conversation
 from ..core.errors import BadInput
 from ..core.events import Event, answer_of
-from ..core.options import Options
+from ..core.options import Options, WebOptions
 from ..core.settings import Settings, load_settings
 from ..core.sync import in_a_thread, run
 from ..core.text.near import did_you_mean
@@ -104,6 +104,7 @@ async def stream(
     check_choices(choices.get("budget"), choices.get("options"), choices.get("settings"))
     settings, options = choices.get("settings") or load_settings(), choices.get("options") or Options()
     options = replace(options, search=choices["search"]) if choices.get("search") else options
+    options = replace(options, web=_web_options(options.web, settings))
     maker = Maker(settings, options, taped.recorder if taped is not None else None, shared)
     engines = await in_a_thread(lambda: engines_of(maker))  # the first call reads weights from disk
     index = choices.get("index", ())
@@ -137,6 +138,26 @@ async def stream(
         events = taped.events(events)
     async for event in events:
         yield event
+
+
+def _web_options(given: WebOptions, settings: Settings) -> WebOptions:
+    """Return the options of a web search; what the caller leaves at its default follows the setting ``web_options``.
+
+    :raises BadInput: the setting names no option, or its value is of another type.
+    """
+    plain = WebOptions()
+    chosen: dict[str, Any] = {}
+    known = [field.name for field in fields(WebOptions)]
+    for name, value in settings.web_options.items():
+        if name not in known:
+            raise BadInput(f"web_options: {name} is no option{did_you_mean(name, known)}", subject="web_options")
+        default = getattr(plain, name)
+        kind = list if isinstance(default, tuple) else type(default)
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise BadInput(f"web_options: {name} = {value!r} is not of type {kind.__name__}", subject="web_options")
+        if getattr(given, name) == default:
+            chosen[name] = value
+    return replace(given, **chosen)
 
 
 def ask(question: str, pages: Pages = None, **choices: Unpack[Choices]) -> Answer:

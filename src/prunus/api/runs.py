@@ -28,7 +28,9 @@ from ..record.recorder import Recorder, bare, error_to
 ENGINES: Final = (*(kind for kind in KINDS if kind in Options.__dataclass_fields__), "second_scorer", "path_scorer")
 """The options and settings that name the engines of an answer."""
 
-RECORDED: Final = frozenset({*ENGINES, "search_way", "search_prices", "prices", "path_options", "budget"})
+RECORDED: Final = frozenset(
+    {*ENGINES, "search_way", "search_prices", "web_options", "prices", "path_options", "budget"}
+)
 """Settings that a run's file holds, because the answer depends on them. All others belong to the machine: secrets,
 addresses, folders, limits and permissions. A foreign file can neither reveal nor change those."""
 

@@ -10,12 +10,33 @@ import click
 
 from ..core.errors import BadInput
 from ..core.options import Limits, Options, WebOptions
-from ..core.registry import split_spec
 from ..core.settings import Settings
 from ..core.text.near import did_you_mean
 from ..core.types import OutputFormat
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Sections(click.Command):
+    """A command whose help lists its options under headings.
+
+    :param sections: heading → names of options, without dashes; all others come last.
+    """
+
+    def __init__(self, *args: Any, sections: Mapping[str, str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._sections = {heading: names.split() for heading, names in sections.items()}
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, each under its heading."""
+        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
+        rows = {str(option.name): option.get_help_record(ctx) for option in options}
+        flags = {name: row for name, row in rows.items() if row is not None}
+        headed = {name for names in self._sections.values() for name in names}
+        sections = {**self._sections, "Other options": [name for name in flags if name not in headed]}
+        for heading, names in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl([flags[name] for name in names])
 
 
 class Choice(click.Choice):  # type: ignore[type-arg]  # older versions of click have no type parameter
@@ -33,8 +54,6 @@ class Choice(click.Choice):  # type: ignore[type-arg]  # older versions of click
 
 
 FORMATS: Final = Choice(get_args(OutputFormat))
-_PICTURES: Final = "Send up to N pictures of the evidence to a model that reads images; 0: none."
-_QUOTES: Final = "Quotes at most; short for --extractor sentences:N. By default 2 of one page, 5 of several."
 PAGE: Final = click.Path()
 """A file, a folder, an address or ``-``; it is checked when it is read, not by click."""
 
@@ -155,42 +174,11 @@ def filters(function: F) -> F:
     """Add the options that filter a web search."""
     ranges = "day, week, month, year, or two dates: 2024-01-01..2024-06-30."
     for option in (
-        click.option("--no-safe-search", is_flag=True, help="Switch the providers' safe search off."),
-        click.option("--topic", default="", metavar="NAME", help="A topic that the provider knows, as news."),
         click.option("--exclude-domain", multiple=True, metavar="DOMAIN", help="No hits of this site; repeatable."),
         click.option("--include-domain", multiple=True, metavar="DOMAIN", help="Only hits of this site; repeatable."),
         click.option("--time-range", default="", metavar="RANGE", help=ranges),
         click.option("--country", default="", metavar="CODE", help="Country code, as DE."),
         click.option("--language", default="", metavar="CODE", help="Language code, as de."),
-        click.option("--count", type=click.IntRange(1, 100), metavar="N", help="Hits of each query; 10 by default."),
-    ):
-        function = option(function)
-    return function
-
-
-def answering(function: F) -> F:
-    """Add the options that say which engines answer, how, and what the answer may cost."""
-    ranking = Choice(["hybrid", "paper", "reranker"])
-    for option in (
-        click.option(
-            "--max-seconds", type=click.FloatRange(min=0), metavar="S", help="Seconds at most for the answer."
-        ),
-        click.option(
-            "--max-usd", type=click.FloatRange(min=0), metavar="USD", help="Money at most, by configured prices."
-        ),
-        click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="Model tokens at most, in all."),
-        click.option("--unread", is_flag=True, help="Let the model answer without pages where none bears on it."),
-        click.option("--pictures", type=click.IntRange(0, 20), default=0, metavar="N", help=_PICTURES),
-        click.option("--always", is_flag=True, help="Search even where the plan says that no search is needed."),
-        click.option("--ranking", type=ranking, default="hybrid", show_default=True, help="How pages are ranked."),
-        click.option("--read", type=click.IntRange(1, 100), metavar="N", help="Pages to read and rank; 20 by default."),
-        click.option("--best", type=click.IntRange(1, 50), metavar="N", help="Pages to answer from; 5 by default."),
-        click.option("--planner", default="", metavar="SPEC", help="Engine that plans the search."),
-        click.option("--extractor", default="", metavar="SPEC", help="Engine that chooses sentences."),
-        click.option("--quotes", type=click.IntRange(1, 50), metavar="N", help=_QUOTES),
-        click.option("--generator", default="", metavar="SPEC", help="Engine that writes the answer."),
-        click.option("--llm", default="", metavar="SPEC", help="The language model, as http://host/v1#model."),
-        click.option("--search", default="", metavar="SPECS", help="Providers of web search, separated by commas."),
     ):
         function = option(function)
     return function
@@ -217,7 +205,54 @@ def options_from(flags: Mapping[str, Any]) -> Options:
     known = {field.name for field in fields(Options)}
     given = {name: value for name, value in flags.items() if name in known and value is not None}
     if flags.get("quotes"):
-        if split_spec(given.get("extractor") or "sentences") != ("sentences", ""):
-            raise BadInput("--quotes is short for --extractor sentences:N; give one of them", subject="quotes")
         given["extractor"] = f"sentences:{flags['quotes']}"
     return Options(**given)
+
+
+_WAYS: Final = Choice(["hybrid", "collapsed", "traversal", "flat"])
+
+
+def short_retrieval_options(function: F) -> F:
+    """Add the everyday options of retrieval from an index; the others serve studies of the method."""
+    function = click.option(
+        "--document", multiple=True, metavar="ID", help="Use only this document of the index; repeatable."
+    )(function)
+    return click.option("--retrieval", type=_WAYS, default=None, help="How to search the index; hybrid by default.")(
+        function
+    )
+
+
+def retrieval_options(function: F) -> F:
+    """Add all options of retrieval from an index."""
+    for name, kind, text in (
+        ("--embedder", str, "Engine that embeds the question, if the index does not name it."),
+        ("--start-layer", click.IntRange(min=0), "For traversal: start at this layer instead of the roots."),
+        ("--depth", click.IntRange(min=0), "For traversal: number of layers to descend."),
+        ("--top", click.IntRange(min=1), "For traversal: nodes to choose on each layer."),
+        ("--layers", str, "For collapsed: only these layers, as 0,1; layer 0 is the leaves."),
+    ):
+        function = click.option(name, type=kind, default=None, help=text)(function)
+    return short_retrieval_options(function)
+
+
+def retrieval_from(flags: Mapping[str, Any]) -> Any:
+    """Return the retrieval options of a command line.
+
+    :raises BadInput: ``--layers`` is not a list of numbers.
+    """
+    from ..index.terms import Retrieval  # here: most commands search no index
+
+    layers = flags.get("layers") or ""
+    try:
+        numbers = tuple(int(number) for number in layers.split(",") if number.strip())
+    except ValueError as error:
+        raise BadInput(f"--layers: {layers!r} is not a list of layers; write it as 0,1", subject="--layers") from error
+    start = flags.get("start_layer")
+    return Retrieval(
+        way=flags.get("retrieval") or "",
+        documents=tuple(flags.get("document") or ()),
+        layers=numbers,
+        start_layer=-1 if start is None else start,
+        top=flags.get("top") or 5,
+        depth=flags.get("depth") or 0,
+    )

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sys
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -145,3 +146,17 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(inner) for inner in value]
     return value
+
+
+def shorten(text: str, columns: int) -> str:
+    """Cut text to a width in columns of a terminal, where a wide East Asian letter takes two columns."""
+    line = one_line(text[: columns * 4])  # a block may be long: only its start can be shown
+    widths = [2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in line]
+    if sum(widths) <= columns and len(line) >= len(one_line(text[: columns * 8])):
+        return line
+    used = 0
+    for place, width in enumerate(widths):
+        used += width
+        if used > columns - 1:
+            return line[:place] + "…"
+    return line + "…"

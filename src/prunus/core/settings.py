@@ -51,6 +51,8 @@ class Settings:
     :param search_endpoint: address of the search provider, where ``search`` names just one; '' is its public address.
     :param search_seconds: timeout of one search request, in seconds.
     :param search_prices: USD for one request by provider, as ``{"brave": 0.005}``.
+    :param web_options: further options of a web search, the fields of ``prunus.WebOptions`` that no keyword or command
+        line sets, as ``{"read": 40, "count": 20, "ranking": "paper", "topic": "news", "safe_search": false}``.
     :param plan_seconds: time for a plan by a language model, in seconds; after it the rules plan.
     :param extract_seconds: time for a language model to read one part of a page, in seconds; after it the part is lost.
     :param extract_summaries: the extractor ``tags`` lets the model write a short summary before each tag (Instruction-A
@@ -118,6 +120,7 @@ class Settings:
     search_endpoint: str = ""
     search_seconds: float = 15.0
     search_prices: Mapping[str, Any] = field(default_factory=dict)
+    web_options: Mapping[str, Any] = field(default_factory=dict)
     plan_seconds: float = 30.0
     extract_seconds: float = 60.0
     extract_summaries: bool = False

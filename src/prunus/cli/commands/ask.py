@@ -3,68 +3,87 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import aclosing, contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, Final, cast
 
 import click
 
 from ...answer.chat import Conversation
+from ...answer.trace import as_record
 from ...api.answers import Choices, Taped, stream
+from ...api.index import opened
 from ...api.pages import with_links
+from ...api.plain import answer_record
 from ...api.runs import Recording
 from ...core.errors import BadInput, NothingFound, PrunusError
+from ...core.events import DoneEvent, ErrorEvent, Event, PageEvent, SearchEvent, TokenEvent
 from ...core.settings import load_settings
 from ...core.sync import run
-from ...core.types import Answer
+from ...core.types import Answer, Citation, Trace
 from ...evidence.documents import Documents
 from ...pages.sources import is_address
-from ..answers import AnswerPrinter, questions, traced
 from ..choices import (
     PAGE,
-    answering,
+    Sections,
     as_text,
     budget,
     common,
-    engines,
     filters,
-    granularity,
     limits_from,
     options_from,
     origin,
-    stages,
+    retrieval_from,
+    short_retrieval_options,
     web_from,
 )
 from ..choices import question as question_option
-from ..indexes import indexes_from, short_retrieval_options
 from ..inputs import pages_given, read_given
-from ..output import DoneInPart, counted, one_line, say
+from ..output import DoneInPart, counted, emit, emit_json, emit_piece, one_line, say
+
+SECTIONS: Final = {
+    "Where the evidence comes from": "question index document retrieval search follow url kind",
+    "What the answer is made of": "llm budget quotes best pictures always unread scorer embedder",
+    "Filters of a web search": "language country time_range include_domain exclude_domain",
+    "What the whole answer may cost": "max_tokens max_usd max_seconds",
+    "What is written": "as_json events trace record chat quiet",
+}
 
 
-@click.command("ask")
+@click.command("ask", cls=Sections, sections=SECTIONS)
 @click.argument("pages", nargs=-1, type=PAGE, metavar="QUESTION [PAGE...]")
 @question_option("The question; then every argument is a page.")
 @click.option("--index", multiple=True, metavar="INDEX", help="Use this index as a source, too; repeatable.")
 @short_retrieval_options
-@budget("evidence, of pages and indexes together,", ", with a model what fits its window")
-@answering
-@filters
-@engines
-@stages
-@granularity
-@click.option("--events", is_flag=True, help="Write each event as one JSON line, as it happens.")
-@click.option(
-    "--follow",
-    type=click.IntRange(0, 100),
-    default=0,
-    metavar="N",
-    help="Also read the N most promising links.",
-)
-@click.option("--chat", is_flag=True, help="Then answer the questions on standard input, one per line.")
-@click.option("--record", type=click.Path(), metavar="FILE", help="Write the whole run to a file for prunus replay.")
-@click.option("--trace", type=click.Path(readable=False), metavar="FILE", help="Write each stage as one JSON line.")
+@click.option("--search", default="", metavar="SPECS", help="Providers of web search, separated by commas.")
+@click.option("--follow", type=click.IntRange(0, 100), default=0, metavar="N", help="Also read the N best links.")
 @origin
+@click.option("--llm", default="", metavar="SPEC", help="The language model, as http://host/v1#model.")
+@budget("evidence, of pages and indexes together,", ", with a model what fits its window")
+@click.option(
+    "--quotes",
+    type=click.IntRange(1, 50),
+    metavar="N",
+    help="Quotes at most without a model; by default 2 of one page, 5 of several.",
+)
+@click.option("--best", type=click.IntRange(1, 50), metavar="N", help="Web pages to answer from; 5 by default.")
+@click.option("--pictures", type=click.IntRange(0, 20), default=0, metavar="N", help="Show the model up to N pictures.")
+@click.option("--always", is_flag=True, help="Search even where the plan says that no search is needed.")
+@click.option("--unread", is_flag=True, help="Let the model answer without pages where none bears on it.")
+@click.option("--scorer", default="", metavar="SPEC", help="Engine that scores blocks, as bm25.")
+@click.option("--embedder", default="", metavar="SPEC", help="Engine that embeds texts.")
+@filters
+@click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="Model tokens at most, in all.")
+@click.option("--max-usd", type=click.FloatRange(min=0), metavar="USD", help="Money at most, by configured prices.")
+@click.option("--max-seconds", type=click.FloatRange(min=0), metavar="S", help="Seconds at most for the answer.")
+@click.option("--events", is_flag=True, help="Write each event as one JSON line, as it happens.")
+@click.option("--trace", type=click.Path(readable=False), metavar="FILE", help="Write each stage as one JSON line.")
+@click.option("--record", type=click.Path(), metavar="FILE", help="Write the whole run to a file for prunus replay.")
+@click.option("--chat", is_flag=True, help="Then answer the questions on standard input, one per line.")
 @common
 def command(pages: tuple[str, ...], question: str, **flags: Any) -> None:
     """Answer a question from pages, indexes and the web, with quotes that are checked against the pages.
@@ -73,7 +92,7 @@ def command(pages: tuple[str, ...], question: str, **flags: Any) -> None:
     --index the web is searched, with the providers of --search or of the settings. Pages, indexes and a search can
     be combined; they share one budget. Without a model the answer consists of quotes from the pages. Where no page
     bears on the question, the exit code is 4. Where a page or a search failed, the failure is reported and the exit
-    code is 5.
+    code is 5. Rarer choices are settings: planner, extractor, generator, tokenizer, fine, web_options and others.
 
     \b
     Examples:
@@ -105,7 +124,10 @@ def command(pages: tuple[str, ...], question: str, **flags: Any) -> None:
         if documents is not None and flags["follow"]:
             documents = with_links(documents, question, flags["follow"], settings)
         choices = Choices(settings=settings, options=options, budget=flags["budget"])
-        asking = Asking(choices | indexes_from(flags, settings), documents, flags, recording)
+        if flags["index"]:
+            choices["index"] = opened(flags["index"], settings, options)
+            choices["retrieval"] = retrieval_from(flags)
+        asking = Asking(choices, documents, flags, recording)
         if flags["chat"]:
             asking.converse(question)
         else:
@@ -198,3 +220,123 @@ def _summary(answer: Answer, pages: int, seconds: float) -> str:
     if usage.usd:
         parts.append(f"{usage.usd:.4f} USD")
     return f"{'; '.join(parts)}; {seconds:.2f} s"
+
+
+class AnswerPrinter:
+    """Prints a running answer: each event as JSON, or the text as the model writes it and then the sources.
+
+    ``pages`` counts the pages that were read; ``failures`` lists the searches and pages that failed, with the reason.
+    """
+
+    def __init__(self, question: str, as_json: bool, events: bool) -> None:
+        self._question, self._json, self._events = question, as_json, events
+        self.pages = 0
+        self.failures: list[str] = []
+
+    async def follow(self, events: AsyncIterator[Event]) -> Answer:
+        """Print the events and return the answer that ends them.
+
+        :raises PrunusError: the run failed; with ``--events`` the error is printed as the last event, too.
+        """
+        text_printed = False
+        try:
+            async with aclosing(cast(Any, events)) as stream:
+                async for event in stream:
+                    self._count(event)
+                    if self._events:
+                        emit_json(asdict(event))
+                    elif isinstance(event, TokenEvent) and not self._json:
+                        emit_piece(event.text)
+                        text_printed = True
+                    if isinstance(event, DoneEvent):
+                        self._end(event.answer)
+                        return event.answer
+        except PrunusError as error:
+            if self._events:
+                emit_json(asdict(ErrorEvent(str(error), error.subject)))
+            if text_printed:
+                emit("")
+            raise
+        raise RuntimeError("the events ended without an answer")
+
+    def _count(self, event: Event) -> None:
+        if isinstance(event, PageEvent):
+            self.pages += not event.failure
+        failure = event.failure if isinstance(event, PageEvent | SearchEvent) else ""
+        if failure:
+            self.failures.append(failure)
+        if isinstance(event, SearchEvent) and not self._events:
+            for warning in event.warnings:
+                say(f"prunus: {one_line(warning)}")
+
+    def _end(self, answer: Answer) -> None:
+        if self._json and not self._events:
+            emit_json(answer_record(self._question, answer))
+        elif not self._events:
+            emit("\n\n" + sources(answer))
+
+
+def sources(answer: Answer) -> str:
+    """Return the sources of an answer as text: cited places, the check of each quote, unsupported sentences."""
+    lines: list[str] = []
+    text = " ".join(answer.text.split())
+    last = 0
+    for citation in sorted(answer.citations, key=lambda citation: citation.number):
+        if citation.number != last:
+            lines.append(f"[{citation.number}] {one_line(citation.title or '(no title)')}")
+            last = citation.number
+            site = "" if citation.site in citation.title else citation.site
+            about = " · ".join(text for text in (", ".join(citation.authors), site, citation.published) if text)
+            lines += [f"    {one_line(about)}"] if about else []
+        lines.append(f"    {citation.url or 'page'}  {citation.xpath}".rstrip())
+        lines.append(f"    quote: {_quote_check(citation, text)}")
+    if answer.unsupported and answer.engines.get("generator") == "llm":
+        lines.append(f"Not supported by the pages ({len(answer.unsupported)}):")
+        lines += [f"  - {one_line(sentence)}" for sentence in answer.unsupported]
+    return "\n".join(lines)
+
+
+def _quote_check(citation: Citation, text: str) -> str:
+    """Say whether the quote was found; print its words where the answer's text does not contain them."""
+    if not citation.found:
+        return "NOT FOUND"
+    words = one_line(citation.quote)
+    if " ".join(citation.quote.split()) in text or citation.support >= 1.0:
+        return "found"
+    return f"found, support {citation.support:.2f}: {words[:300]}"
+
+
+def questions(first: str) -> Iterator[str]:
+    """Yield the first question, then one question for each line of standard input, until an empty line or its end."""
+    yield first
+    while sys.stdin is not None:
+        if sys.stdin.isatty():
+            say("Next question (an empty line ends):")
+        line = sys.stdin.readline()
+        if not line.strip():
+            return
+        yield line.strip()
+
+
+@contextmanager
+def traced(path: str | None) -> Iterator[Callable[[Trace], None] | None]:
+    """Open a trace file; yield the function that writes a stage into it as one line of JSON, or None without a path.
+
+    :raises BadInput: the file cannot be written.
+    """
+    if not path:
+        yield None
+        return
+    import json
+
+    try:
+        file = Path(path).open("w", encoding="utf-8")  # noqa: SIM115 - closed below, so that this `except` catches only the opening
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be written ({error.strerror})", subject=path) from error
+    with file:
+
+        def write(trace: Trace) -> None:
+            file.write(json.dumps(as_record(trace, time.time()), ensure_ascii=False, allow_nan=False) + "\n")
+            file.flush()
+
+        yield write

@@ -19,8 +19,7 @@ from ...core.settings import Settings, load_settings
 from ...index.terms import PRESETS, Report
 from ...models.meter import OverLimit
 from ...pages.sources import Source, is_address, is_folder
-from ..choices import FORMATS, PAGE, Choice, budget, common, origin, question
-from ..indexes import retrieval_from, retrieval_options
+from ..choices import FORMATS, PAGE, Choice, budget, common, origin, question, retrieval_from, retrieval_options
 from ..inputs import STDIN, pages_given
 from ..output import DoneInPart, Interrupted, counted, emit, emit_json, progress, say, settle
 from .index_tree import tree

@@ -12,10 +12,8 @@ from ...api.index import Index
 from ...core.errors import BadInput
 from ...core.options import Options
 from ...index.terms import Retrieval
-from ..choices import common, question
-from ..explain import shorten
-from ..indexes import retrieval_from, retrieval_options
-from ..output import emit, emit_json, say, write_whole
+from ..choices import common, question, retrieval_from, retrieval_options
+from ..output import emit, emit_json, say, shorten, write_whole
 from ..tree_page import TreeDrawing, TreeMatches, write_tree
 
 _MOST: int = 100_000

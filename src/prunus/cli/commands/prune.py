@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -14,14 +14,23 @@ from ...api.pages import Pruner, with_links
 from ...api.plain import context_record
 from ...core.errors import BadInput
 from ...core.settings import load_settings
+from ...core.types import BlockRecord
 from ...evidence.context import Context
 from ...evidence.documents import Documents
 from ...evidence.mark import text_for_file
 from ..choices import FORMATS, PAGE, budget, common, engines, granularity, options_from, origin, question, shape, stages
-from ..explain import ranking
 from ..inputs import pages_given, read_given
-from ..output import counted, emit, emit_json, say, settle, write_whole
+from ..output import counted, emit, emit_json, say, settle, shorten, write_whole
 from ..trees import as_lines
+
+BELOW: Final = 20
+"""Dropped blocks that are shown below the last kept block."""
+
+MOST: Final = 60
+"""Blocks that are shown at most."""
+
+_PATH: Final = 34
+_TEXT: Final = 48
 
 
 class _Prune(click.Command):
@@ -171,3 +180,32 @@ def stage_lines(context: Context) -> list[str]:
             f"{left} (budget {detail['budget']:,})"
         )
     return lines
+
+
+def ranking(context: Context) -> str:
+    """Return the blocks by score as a table: score, fate, role, words, path, first words.
+
+    After two stages, the blocks that the second stage scored come first: the two stages' scores have different scales.
+    """
+    ranked = sorted(context.blocks, key=lambda block: (-block.stage, -block.score, block.index))
+    last = max((place for place, block in enumerate(ranked) if block.kept), default=-1)
+    shown = ranked[: min(last + 1 + BELOW, MOST)]
+    lines = [f"{'score':>9}  {'':7}  {'role':6}  {'words':>5}  {'path':{_PATH}}  first words"]
+    for place, block in enumerate(shown):
+        if place and block.stage != shown[place - 1].stage:
+            lines.append(f"{'':9}  the score of the first stage from here on:")
+        lines.append(_row(block))
+    if len(shown) < len(ranked):
+        kept = sum(block.kept for block in ranked[len(shown) :])
+        more = f", {kept:,} of them kept" if kept else ""
+        lines.append(
+            f"… and {len(ranked) - len(shown):,} blocks with lower scores{more}; --json and --report show them all"
+        )
+    return "\n".join(lines)
+
+
+def _row(block: BlockRecord) -> str:
+    path = block.path if len(block.path) <= _PATH else "…" + block.path[1 - _PATH :]
+    fate = "kept" if block.kept else "dropped"
+    text = shorten(block.text, _TEXT)
+    return f"{block.score:9.4f}  {fate:7}  {block.role:6}  {block.words:5}  {path:{_PATH}}  {text}"

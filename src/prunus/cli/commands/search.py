@@ -18,7 +18,10 @@ from ..output import counted, emit, emit_json, one_line, say
 @click.command("search")
 @click.argument("query", metavar="QUERY", callback=as_unicode)
 @click.option("--search", "provider", default="", metavar="SPECS", help="Search providers, separated by commas.")
+@click.option("--count", type=click.IntRange(1, 100), metavar="N", help="Hits; 10 by default.")
 @filters
+@click.option("--topic", default="", metavar="NAME", help="A topic that the provider knows, as news.")
+@click.option("--no-safe-search", is_flag=True, help="Switch the providers' safe search off.")
 @click.option("--page", type=click.IntRange(1, 100), default=1, show_default=True, metavar="N", help="Page of results.")
 @common
 def command(query: str, provider: str, **flags: Any) -> None:
