@@ -65,8 +65,9 @@ def test_a_mark_of_two_stages_leads_into_the_page(cli: Cli, folder: Path) -> Non
     assert 'data-prunus="kept' in (folder / "marked.html").read_text("utf-8")
 
 
-def test_ask_takes_two_stages(cli: Cli) -> None:
-    found = json.loads(cli("ask", QUESTION, str(SITE), *TWO, "--json").stdout)
+def test_ask_takes_two_stages(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRUNUS_SECOND_SCORER", "bm25")
+    found = json.loads(cli("ask", QUESTION, str(SITE), "--budget", "300", "--json").stdout)
     assert found["engines"]["second_scorer"] == "bm25"
     assert found["citations"]
     assert all(citation["found"] for citation in found["citations"])

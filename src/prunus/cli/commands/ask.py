@@ -92,7 +92,7 @@ def command(pages: tuple[str, ...], question: str, **flags: Any) -> None:
     --index the web is searched, with the providers of --search or of the settings. Pages, indexes and a search can
     be combined; they share one budget. Without a model the answer consists of quotes from the pages. Where no page
     bears on the question, the exit code is 4. Where a page or a search failed, the failure is reported and the exit
-    code is 5. Rarer choices are settings: planner, extractor, generator, tokenizer, fine, web_options and others.
+    code is 5. Rarer choices are settings: planner, extractor, generator, second_scorer, web_options and others.
 
     \b
     Examples:
