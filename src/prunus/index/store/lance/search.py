@@ -1,14 +1,13 @@
 """Search of a large index by Lance's own means: words by its inverted index, vectors by its index of vectors.
 
-Both give candidates; their cosines and BM25 scores are then computed from the full vectors and the counted words. What
-is approximate: which nodes are among the best, how many nodes hold a frequent term, and the means and deviations of all
-scores, which are estimated by a sample.
+Both give candidates. Their cosines are then computed from the full vectors; their BM25 scores are those of Lance. What
+is approximate: which nodes are among the nearest, and the mean and deviation of all cosines, estimated by a sample.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -17,17 +16,16 @@ from numpy.typing import NDArray
 from ....core.errors import BadInput
 from ....core.ports import Ints
 from ...nodes import RUN, Candidates, NodeSearch, ScoreMoments
+from .._best import largest, moments_of, scores_of
 from .._words import K1, B, terms_of
 from .rows import LEAF, WORDS, document_key, ints, matrix
 from .table import LanceTable, listed
 
 _SAMPLE: Final = 2_000
-"""Nodes from which means, deviations and the number of nodes that hold a frequent term are estimated."""
-_COUNTED: Final = 1_000
-"""Nodes that hold a term and are counted; more are estimated."""
+"""Nodes from which mean and deviation of the cosines are estimated."""
 _RAREST: Final = 1e-6
 """Weight of a term that more than half of the nodes hold, as in SQLite."""
-_DESCRIBED: Final = ["id", "layer", "document", "place", "tokens", "own", *WORDS]
+_DESCRIBED: Final = ["id", "layer", "document", "place", "tokens", "own"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,29 +33,26 @@ class Statistics:
     """What a search needs of all leaves, or of all summaries.
 
     :param where: the condition of the kind.
-    :param words, tokens: means of a node.
+    :param tokens: mean of a node.
     :param languages: of the documents, for the stemmer.
-    :param sample: vectors and words of some nodes, as an Arrow table.
-    :param holding: how many nodes hold a term, by term; filled by searches.
+    :param sample: vectors of some nodes, as an Arrow table.
     """
 
     where: str
     count: int
-    words: float
     tokens: float
     languages: Sequence[str]
     sample: Any
-    holding: dict[str, int] = field(default_factory=dict)
 
 
 def statistics(table: LanceTable, version: Any, where: str, languages: Sequence[str]) -> Statistics:
     """Count the nodes of a kind."""
-    light = table.read(version, ["id", "tokens", "words"], where)
+    light = table.read(version, ["id", "tokens"], where)
     ids, count = np.sort(ints(light, "id")), light.num_rows
     drawn = ids[np.linspace(0, max(0, count - 1), min(count, _SAMPLE)).astype(np.int64)] if count else ids
-    sample = table.among(version, ["own", *WORDS], "id", drawn.tolist(), where)
-    words, tokens = (float(ints(light, name).mean()) if count else 1.0 for name in ("words", "tokens"))
-    return Statistics(where, count, words, tokens, languages, sample)
+    sample = table.among(version, ["own"], "id", drawn.tolist(), where)
+    tokens = float(ints(light, "tokens").mean()) if count else 1.0
+    return Statistics(where, count, tokens, languages, sample)
 
 
 def matches(table: LanceTable, version: Any, where: str, terms: Sequence[str]) -> dict[int, float]:
@@ -89,27 +84,28 @@ def candidates(
     parts: list[list[NDArray[Any]]] = []
     spreads: list[ScoreMoments] = []
     for leaves, known in kinds.items():
-        terms = terms_of(search.query, known.languages)
-        holding = [_holding(table, version, known, term) for term in terms]
-        weights = _weights(holding, known.count)
+        matched, scores = _matching(table, version, terms_of(search.query, known.languages), known.where)
         where = known.where + inside
-        best = {*_nearest(table, version, search, where), *_matching(table, version, terms, where, search.count)}
-        rows = table.among(version, _DESCRIBED, "id", sorted(best), known.where)
+        best = {*_nearest(table, version, search, where)}
+        allowed = np.arange(len(matched))
+        if inside:
+            allowed = np.flatnonzero(np.isin(matched, ints(table.read(version, ["id"], where), "id")))
+        best.update(matched[largest(allowed, scores[allowed], search.count)].tolist())
+        rows = table.among(version, _DESCRIBED, "id", sorted(best), where)
         siblings = np.zeros(rows.num_rows, np.int64)
         if leaves:
             rows, siblings = _with_neighbours(table, version, rows, reach)
         vectors, with_own = matrix(rows.column("own"), len(search.vector))
         cosine = np.full(rows.num_rows, -2.0)
         cosine[with_own] = vectors @ np.asarray(search.vector, np.float32)
-        bm25 = _bm25(_frequencies(table, rows, terms), ints(rows, "words"), weights, known.words)
         columns = [ints(rows, name) for name in ("id", "layer", "document", "place", "tokens")]
+        bm25 = scores_of(columns[0], matched, scores)
         order = np.lexsort((columns[3], columns[2])) if leaves else np.argsort(columns[0])
         parts.append([column[order] for column in (*columns, cosine, bm25, siblings)])
         sampled, _ = matrix(known.sample.column("own"), len(search.vector))
         cosines: Any = sampled @ np.asarray(search.vector, np.float32) if len(sampled) else np.zeros(1)
-        spreads.append(
-            ScoreMoments((float(cosines.mean()), float(cosines.std())), moments_of(holding, weights, known.count))
-        )
+        moments = moments_of(float(scores.sum()), float(scores @ scores), known.count)
+        spreads.append(ScoreMoments((float(cosines.mean()), float(cosines.std())), moments))
     spreads.append(ScoreMoments((0.0, 0.0), (0.0, 0.0)))  # where no summaries are asked
     make: Any = Candidates  # the columns are in the order of its fields
     result: Candidates = make(*map(np.concatenate, zip(*parts, strict=True)), reach, *spreads[:2])
@@ -125,30 +121,18 @@ def _nearest(table: LanceTable, version: Any, search: NodeSearch, where: str) ->
     return [int(id) for id in ints(found, "id")]
 
 
-def _matching(table: LanceTable, version: Any, terms: Sequence[str], where: str, count: int) -> list[int]:
-    """Return the nodes that Lance ranks best for the terms."""
+def _matching(table: LanceTable, version: Any, terms: Sequence[str], where: str) -> tuple[Ints, NDArray[np.float64]]:
+    """Return the nodes that hold a term, sorted, and the scores that Lance gives them."""
     if not terms:
-        return []
+        return np.zeros(0, np.int64), np.zeros(0)
     from lance.query import MultiMatchQuery
 
     with table.errors():
         query = MultiMatchQuery(" ".join(terms), list(WORDS[1:]), boosts=[1.0, 0.5])
-        found = version.to_table(
-            columns=["id", "_score"], full_text_query=query, filter=where, prefilter=True, limit=count
-        )
-    return [int(id) for id in ints(found, "id")]
-
-
-def _holding(table: LanceTable, version: Any, known: Statistics, term: str) -> int:
-    """Return how many nodes hold a term: counted where they are few, else estimated by the sample."""
-    if term not in known.holding:
-        count = len(_matching(table, version, [term], known.where, _COUNTED))
-        if count >= _COUNTED:
-            (frequency,) = _frequencies(table, known.sample, [term])
-            share = float((frequency > 0).mean()) if len(frequency) else 0.0
-            count = max(count, round(share * known.count))
-        known.holding[term] = count
-    return known.holding[term]
+        found = version.to_table(columns=["id", "_score"], full_text_query=query, filter=where, prefilter=True)
+    ids = ints(found, "id")
+    order = np.argsort(ids)
+    return ids[order], np.asarray(found.column("_score").to_numpy(), np.float64)[order]
 
 
 def _with_neighbours(table: LanceTable, version: Any, best: Any, reach: int) -> tuple[Any, Ints]:
@@ -196,13 +180,3 @@ def _bm25(
     for frequency, weight in zip(frequencies, weights, strict=True):
         scores += weight * frequency * (K1 + 1) / (frequency + length)
     return scores
-
-
-def moments_of(holding: Sequence[int], weights: Sequence[float], count: int) -> tuple[float, float]:
-    """Estimate mean and deviation of the BM25 scores of all nodes by how many hold each term.
-
-    A term counts its weight in a node that holds it, as one of mean length does that holds it once; terms are taken as
-    independent.
-    """
-    shares, each = np.asarray(holding, np.float64) / max(1, count), np.asarray(weights, np.float64)
-    return float((shares * each).sum()), float(np.sqrt((shares * (1 - shares) * each**2).sum()))
