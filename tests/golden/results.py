@@ -353,6 +353,10 @@ def merged_hits() -> str:
         _hit("https://g.org", "G"),
         _hit("https://b.org", "B"),
     ]
+    for hits in (first, second):  # far down in two lists beats the first place of one
+        hits += [_hit(f"https://once.org/{len(first)}-{number}", "") for number in range(3)] + [
+            _hit("https://twice.org", "")
+        ]
     lines = [f"{hit.rank} {hit.url} {hit.title}" for hit in fuse([first, second, third])]
     return "\n".join([*lines, canonical("https://www.Shop.org:443/a%20b/?b=2&a=1&gclid=9#x")])
 
