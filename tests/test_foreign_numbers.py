@@ -26,7 +26,7 @@ CALLS = ("int", "float", "chr")
 
 ALLOWED = {  # pattern of "file: argument" -> why it is no foreign text
     r"answer/check.py: order\[top\]": "an array",
-    r"answer/rank_pages.py: value\[place\]": "an array",
+    r"answer/rank_pages.py: best\[index\]": "an array",
     r"core/text/numbers.py: .*": "the functions themselves",
     r"evidence/score/paths/_server.py: self._options\[.*\]": "an option of the operator, checked where it is read",
     r"evidence/score/paths/_server.py: tree\.(token|depth)\[\w+\]": "an array",
@@ -41,7 +41,7 @@ ALLOWED = {  # pattern of "file: argument" -> why it is no foreign text
     r"pages/formats/pdf/reader.py: (max_pages|max_chars|seconds|memory)": "an argument that Prunus passes to its process",
     r"pages/formats/pdf/ocr.py: (seconds|memory|score)": "arguments of Prunus, and a number of onnxruntime",
     r"pages/formats/pdf/reader.py: (apart|self.raw.FPDFText_CountChars\(text\))": "a truth value, and a number of pdfium",
-    r"pages/main/\w+.py: (sums\[0, -1\]|main_heading.argmax\(\)|np.where\(.*\).argmax\(\)|units.(first|last)\[place\]|(mass|size)\[-1\])": "arrays",
+    r"pages/main/\w+.py: (sums\[0, -1\]|main_heading.argmax\(\)|np.where\(.*\).argmax\(\)|units.(first|last)\[index\]|(mass|size)\[-1\])": "arrays",
     r"pages/write/markdown.py: tag\[1\]": "the name of a heading, h1 to h6",
     r"web/door/addresses.py: address": "an IP address object",
     r"web/door/network.py: timeout": "an object that is a float",

@@ -125,7 +125,7 @@ OTHERS = {
 }
 NO_ADDRESS = frozenset(
     """search_way search_keys search_key search_prices search_seconds tree llm_key embedder_key reranker_key path_key
-    tiktoken_folder prices serve formats llm_options path_options home allow_hosts ports ca_file user_agent languages browser
+    tiktoken_folder prices serve formats web_options llm_options path_options home allow_hosts ports ca_file user_agent languages browser
     chromium
     """.split()
 )

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests import pump
 
+from prunus.answer.generate._guard import Guard
 from prunus.pages.clean import parse as formatting
 from prunus.web.fetch import _markers
 
@@ -24,6 +25,8 @@ BOUNDED = {
 """Patterns whose text is cut before, with the most letters of it; at that size no text takes a millisecond."""
 
 ONCE = {
+    "prunus.answer.generate._guard:__init__": "it is matched at the start of what is held",
+    "prunus.answer.generate._guard:_end_of_quotation": "it is matched at the start of a line",
     "prunus.pages.formats._sniff._SKIPPED": "what it does not match ends the search for the root element",
     "prunus.pages.formats.graph.turtle._TOKEN": "what it does not match ends the reading",
     "prunus.pages.formats.latex.bib._FIELD": "what it does not match ends the entry",
@@ -35,6 +38,10 @@ ONCE = {
 """Patterns that are matched at a place and, where they fail, not at the next one, with the reason."""
 
 BUILT: Mapping[str, Callable[[], list[re.Pattern[Any]]]] = {
+    "prunus.answer.generate._guard:__init__": lambda: [Guard(3)._words],
+    "prunus.answer.generate._guard:_code": lambda: [re.compile(r"\A(?:[ \t]*>){2}")],
+    "prunus.answer.generate._guard:_end_of_quotation": lambda: [re.compile(r"\A(?:[ \t]*>){2} ?")],
+    "prunus.core.installation:_packages": list,  # names of extras, escaped
     "prunus.models.chat_prompt:forged_marks": list,  # escaped marks without a repeat
     "prunus.pages.clean.parse:_pattern": lambda: [
         formatting._pattern(source, of_text) for source in (formatting._START, formatting._RENAMED) for of_text in (True, False)

@@ -49,7 +49,7 @@ def stored(folder: Path) -> dict[str, Any]:
     store = Index.open(folder, create=False, settings=SETTINGS).store
     view = store.view()
     leaves = sorted(
-        (node.document, node.place, node.text, view.matrix[row].tobytes())
+        (node.document, node.position, node.text, view.matrix[row].tobytes())
         for node, row in zip(store.get(view.ids[: view.leaves].tolist()), view.row[: view.leaves].tolist(), strict=True)
     )
     return {"leaves": leaves, "documents": sorted((d.id, d.digest, d.title, d.url) for d in store.documents())}

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.clock import seconds_of
+from tests.extras import need
 
 from prunus.core.text.words import sentence_spans, sentences
-from prunus_evals import parts
 from prunus_evals.split import half
 
 PIECES = (
@@ -128,6 +128,7 @@ def test_sentences_end_inside_a_quotation_that_is_not_closed() -> None:
 
 @pytest.mark.data
 def test_published_cases_are_cut_as_well_as_before(rows: Any) -> None:
+    parts = need("prunus_evals.parts")
     scores = parts.cut_scores(rows("sentences/pysbd"))
     assert scores["all"]["lossless"] == 1
     dev = parts.cut_scores(case for case in rows("sentences/pysbd") if half(case["text"]) == "dev")
@@ -136,6 +137,7 @@ def test_published_cases_are_cut_as_well_as_before(rows: Any) -> None:
 
 
 def test_a_case_is_right_when_the_cuts_are_the_same_white_space_aside() -> None:
+    parts = need("prunus_evals.parts")
     assert parts.right(["One. ", "Two.\n"], ["One.", "Two."])
     assert not parts.right(["One. Two."], ["One.", "Two."])
     case = {"lang": "en", "text": "One. Two.", "sentences": ["One.", "Two."]}

@@ -236,8 +236,8 @@ def test_real_pages_keep_the_promises_of_the_budget(pages: list[str], counter: s
             chosen = case.select(budget)
             kept = set(chosen.kept)
             assert chosen.tokens == case.tokens(chosen.kept) <= budget
-            best = next(index for index in case.rank() if index not in kept)
-            assert case.tokens(sorted(kept | case.group(best, kept))) > budget
+            best = next((index for index in case.rank() if index not in kept), None)
+            assert best is None or case.tokens(sorted(kept | case.group(best, kept))) > budget
             if previous is not None:
                 differing = [index for index in case.rank() if (index in previous) != (index in kept)]
                 assert not differing or differing[0] in kept

@@ -385,7 +385,7 @@ def local_search() -> str:
 
 @known
 def links_to_follow() -> str:
-    [tree] = prunus.read(SITE / "index.html").trees
+    [tree] = prunus.read(prunus.Page((SITE / "index.html").read_bytes(), "https://tide.example/index.html")).trees
     return "\n".join(
         f"{link.score:.3f} {Path(link.url).name} {link.text!r}"
         for link in promising_links(tree, "What does a Pell 2 cost?", 4, Static())

@@ -9,6 +9,8 @@ import pytest
 from numpy.typing import NDArray
 from tests.extras import need
 
+pytest.importorskip("selectolax")
+
 from prunus.core.errors import BadInput
 from prunus.models.boosted import Boosted, load, write
 from prunus_train import blocks

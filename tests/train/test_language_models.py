@@ -16,6 +16,8 @@ import pytest
 from tests.extras import need
 from tests.train import tiny_llm
 
+pytest.importorskip("selectolax")
+
 from prunus.core.types import Message
 from prunus_train.errors import DataBroken, Stopped, TrainError
 from prunus_train.llm import base, training

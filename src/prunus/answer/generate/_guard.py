@@ -237,7 +237,7 @@ class Guard:
             return line
         quote, _, inside = self._before.rpartition(">")
         if quote or ">" in self._before:
-            line, inside = re.sub(rf"(?:[ \t]*>){{{self._before.count('>')}}} ?", "", line, count=1), inside[1:]
+            line, inside = re.sub(rf"\A(?:[ \t]*>){{{self._before.count('>')}}} ?", "", line), inside[1:]
         code = line.lstrip(" \t")
         bare = code.strip()
         if len(bare) >= len(self._fence) and not bare.strip(self._fence[0]):
