@@ -226,7 +226,7 @@ def test_no_command_shows_the_login_of_an_address_that_it_was_given(address: str
         ["ask", "x", PAGE, "--index", address],
         ["ask", "x", PAGE, "--search", f"searxng:{address}", "--json", "--record", "run.prunus"],
         ["index", "info", address.replace("http://", "postgresql://")],
-        ["index", "verify", address, "--mend"],
+        ["index", "rebuild", address],
         ["clean", address, address],
         ["batch", address, "-o", "out.jsonl"],
         ["replay", address],

@@ -393,7 +393,7 @@ def test_commands_keep_indexes_in_the_place_of_the_settings(cli: Cli, folder: Pa
     findings = json.loads(results[-1].stdout)["engines"]
     assert [engine["state"] for engine in findings if engine["kind"] == "store" and engine["in_force"]] == ["made"]
     assert all(result.exit_code == 0 for result in results), [result.stderr for result in results if result.exit_code]
-    for arguments in (("index", "info", "none"), ("index", "info", "a/b"), ("index", "verify", "handbook", "--mend"),
+    for arguments in (("index", "info", "none"), ("index", "info", "a/b"), ("index", "rebuild", "handbook"),
                       ("index", "add", "handbook", "docs", "--preset", "raptor")):  # fmt: skip
         result = cli(*arguments)
         assert result.exit_code == 2 and only_line(result), arguments

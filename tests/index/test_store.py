@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from prunus.core.errors import BadInput, OutsideFailed
-from prunus.index.database import Database
 from prunus.index.nodes import IndexedDocument, Leaf, Parent
 from prunus.index.store.file import engine as room
+from prunus.index.store.file.database import Database
 from prunus.index.store.file.engine import Engine
 
 DIMENSION = 4

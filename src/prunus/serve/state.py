@@ -17,8 +17,8 @@ from typing import Any, Final
 
 from ..core.errors import BadInput, MissingExtra, OutsideFailed, one_line
 from ..core.installation import pip_install
-from ..core.seal import write_ahead
 from ..core.settings import Settings
+from ..core.sqlite import write_ahead
 
 log = logging.getLogger("prunus.serve")
 

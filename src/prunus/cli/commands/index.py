@@ -13,6 +13,7 @@ import click
 
 from ...api.documents import absolute, named
 from ...api.index import Index
+from ...api.rebuild import rebuild as rebuild_index
 from ...core.errors import BadInput, OutsideFailed
 from ...core.options import Limits, Options
 from ...core.settings import Settings, load_settings
@@ -21,7 +22,7 @@ from ...models.meter import OverLimit
 from ...pages.sources import Source, is_address, is_folder
 from ..choices import FORMATS, PAGE, Choice, budget, common, origin, question, retrieval_from, retrieval_options
 from ..inputs import STDIN, pages_given
-from ..output import DoneInPart, Interrupted, counted, emit, emit_json, progress, say, settle
+from ..output import DoneInPart, Interrupted, counted, emit, emit_json, one_line, progress, say, settle
 from .index_tree import tree
 from .index_verify import verify
 
@@ -221,6 +222,30 @@ def summarize(index: str, **flags: Any) -> None:
         emit_json({"bill": asdict(bill), "left": len(opened.store.unsummarised()), "cost": opened.info()["cost"]})
     elif not flags["quiet"]:
         say(f"{counted(bill.calls, 'summary')} written")
+
+
+@command.command("rebuild")
+@click.argument("index", metavar="INDEX")
+@common
+def rebuild(index: str, **flags: Any) -> None:
+    """Build an index again from the pages that it stores: a damaged one, or one of an older layout.
+
+    The index keeps its settings. The folder as it was is kept beside it as INDEX.old. Summaries by a model are written
+    again by prunus index summarize.
+
+    \b
+    Examples:
+      prunus index rebuild handbook
+    """
+    rebuilt = rebuild_index(index, load_settings())
+    if flags["as_json"]:
+        emit_json({"documents": rebuilt.documents, "lost": rebuilt.lost, "aside": str(rebuilt.aside)})
+    else:
+        emit(f"{counted(rebuilt.documents, 'document')} indexed again; the index as it was is {rebuilt.aside}")
+    for name in rebuilt.lost:
+        say(f"prunus: {one_line(name)}: damaged; add it again")
+    if rebuilt.lost:
+        raise DoneInPart(f"{len(rebuilt.lost):,} parts were too damaged; what they held is in {rebuilt.aside} alone")
 
 
 @command.command("info")

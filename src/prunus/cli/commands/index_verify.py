@@ -11,7 +11,6 @@ from typing import Any
 import click
 
 from ...api.index import Index
-from ...api.mend import mend
 from ...core.errors import BadInput
 from ...core.options import Options
 from ...core.settings import load_settings
@@ -19,7 +18,7 @@ from ...core.sync import run
 from ...engines import Maker
 from ...index.verify import CheckedSentence, Judge, exported, imported, keep, kept, sample
 from ..choices import common
-from ..output import DoneInPart, counted, emit, emit_json, one_line, progress, say, write_whole
+from ..output import counted, emit, emit_json, one_line, progress, say, write_whole
 
 
 @click.command("verify")
@@ -44,13 +43,11 @@ from ..output import DoneInPart, counted, emit, emit_json, one_line, progress, s
     help="Write rows for people.",
 )
 @click.option("--import", "judged", type=click.Path(), metavar="FILE", help="Read rows that people have judged.")
-@click.option("--mend", "mending", is_flag=True, help="Build a damaged index again from its whole documents.")
 @common
 def verify(index: str, **flags: Any) -> None:
     """Check an index for damage, and each sentence of its summaries against their child nodes.
 
-    Everything stored is compared with its checksum. With --mend, a damaged index is built again from the documents
-    that are whole in it, and the damaged folder is kept beside it as INDEX.damaged.
+    Everything stored is compared with its checksum. prunus index rebuild builds a damaged index again.
 
     A sentence that a child contains word for word is supported. The others are judged by --llm or --reranker; without
     a judge they stay unchecked, and --export writes them for people to judge. The verdicts are stored in the index.
@@ -61,17 +58,13 @@ def verify(index: str, **flags: Any) -> None:
       prunus index verify handbook --sample 150 --llm openai:gpt-4o-mini
       prunus index verify handbook --sample 150 --export rows.jsonl
       prunus index verify handbook --import judged.jsonl
-      prunus index verify handbook --mend
     """
     if flags["llm"] and flags["reranker"]:
         raise BadInput("--llm and --reranker name two judges; give only one of them", subject="--reranker")
-    if flags["mending"]:
-        _mend(index, flags)
-        return
     opened = Index.open(index, create=False)
     if damage := opened.store.damage():
         more = f", and {len(damage) - 1:,} more" if damage[1:] else ""
-        raise BadInput(f"{damage[0]}{more}; run prunus index verify {index} --mend", subject=index)
+        raise BadInput(f"{damage[0]}{more}; run prunus index rebuild {index}", subject=index)
     if flags["judged"]:
         sentences = imported(opened.store, _lines(flags["judged"]))
     else:
@@ -93,25 +86,6 @@ def verify(index: str, **flags: Any) -> None:
             emit(f"  node {checked.node}, layer {checked.layer}: {one_line(checked.sentence)}")
     if counts["unchecked"] and not flags["quiet"] and not flags["export"]:
         say(f"{counts['unchecked']:,} sentences are in no child word for word: give --llm, --reranker or --export")
-
-
-def _mend(index: str, flags: dict[str, Any]) -> None:
-    """Mend an index, and say what is lost.
-
-    :raises DoneInPart: a document was damaged.
-    """
-    mended = mend(index, load_settings())
-    aside = str(mended.aside or "")
-    if flags["as_json"]:
-        emit_json({"documents": mended.documents, "lost": mended.lost, "aside": aside})
-    elif not aside:
-        emit("nothing is damaged")
-    else:
-        emit(f"{mended.documents:,} documents are whole and indexed again; the damaged index is kept as {aside}")
-    for name in mended.lost:
-        say(f"prunus: {one_line(name)}: damaged; add it again")
-    if mended.lost:
-        raise DoneInPart(f"{len(mended.lost):,} parts were too damaged; what they held is in {aside} alone")
 
 
 def _check_sample(opened: Index, flags: dict[str, Any]) -> list[CheckedSentence]:

@@ -17,12 +17,11 @@ from typing import Any, Final, cast
 from ...core.errors import BadInput, OutsideFailed, one_line
 from ...core.events import TokenEvent, UsageEvent
 from ...core.ports import LLM
-from ...core.seal import ERRORS, is_damage, seal, write_ahead
+from ...core.sqlite import ERRORS, checksum, is_damage, write_ahead, writing
 from ...core.types import Message, Summary, Usage
 from ...models.loops import repeats_itself, without_loop
 from ...models.prompts.fences import without_fences
 from ...models.prompts.render import Quoted, render
-from ..database import writing
 from ._shorten import whole_sentences
 
 _LAYOUT = 2
@@ -174,7 +173,7 @@ class KeptSummaries:
             return None
         with self._opened() as file:
             row = file.execute("SELECT text, seal FROM summaries WHERE key = ?", (key,)).fetchone()
-        return str(row[0]) if row and row[1] == seal(key, row[0]) else None
+        return str(row[0]) if row and row[1] == checksum(key, row[0]) else None
 
     def put(self, key: str, text: str) -> None:
         """Write a summary; on return it is durable."""
@@ -182,7 +181,7 @@ class KeptSummaries:
             return
         safe = text.encode("utf-8", "replace").decode("utf-8")
         with self._opened() as file:
-            file.execute("INSERT OR REPLACE INTO summaries VALUES (?, ?, ?)", (key, safe, seal(key, safe)))
+            file.execute("INSERT OR REPLACE INTO summaries VALUES (?, ?, ?)", (key, safe, checksum(key, safe)))
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
@@ -227,5 +226,5 @@ def _create(file: sqlite3.Connection) -> None:
         if layout == _UNSEALED:
             file.execute("ALTER TABLE summaries ADD COLUMN seal INTEGER")
             for key, text in file.execute("SELECT key, text FROM summaries").fetchall():
-                file.execute("UPDATE summaries SET seal = ? WHERE key = ?", (seal(key, text), key))
+                file.execute("UPDATE summaries SET seal = ? WHERE key = ?", (checksum(key, text), key))
         file.execute(f"PRAGMA user_version = {_LAYOUT}")

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from ...core.errors import BadInput
-from ...core.seal import ERRORS, is_damage, write_ahead
+from ...core.sqlite import ERRORS, is_damage, write_ahead
 from ...core.types import Page
 
 T = TypeVar("T")

@@ -1,6 +1,6 @@
 """``file`` (default): an index in one folder, with a SQLite file and a matrix that is mapped into memory.
 
-    index.sqlite3          documents, nodes, edges, full text, notes, meta, and the checksums of everything
+    index.sqlite3          documents, nodes, edges, full text, notes, and the checksums of everything
     vectors.<n>.f32        float32 rows, little-endian; the database names the valid generation n
     nodes.bin, search.bin  of a large index: its nodes as arrays, and its search; made from the others where missing
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -22,10 +23,9 @@ from typing import Any, Final, cast
 import numpy as np
 
 from ....core.errors import BadInput
-from ....core.ports import Ints, Vectors
-from ....core.seal import seal
+from ....core.ports import Vectors
+from ....core.sqlite import checksum, reading, writing
 from ....core.text.numbers import bounded_int
-from ...database import FILE, Database, reading, writing
 from ...nodes import (
     EXACT_NODES,
     Candidates,
@@ -39,27 +39,23 @@ from ...nodes import (
     View,
     check_vectors,
 )
-from ...seals import (
-    NODE,
+from . import rows as _rows
+from .database import (
+    FILE,
     WORDS,
     Damaged,
+    Database,
     check,
-    check_edges,
+    check_schema,
     check_structure,
-    check_tables,
     check_words,
     checked_rows,
     meta,
-    put_blocks,
     put_meta,
     seal_words,
-    total,
 )
-from . import rows as _rows
-from . import snapshot
-from .large import FILE as SEARCH
-from .large import LargeIndex
-from .vectors import VectorFiles, sync_folder
+from .large import LargeSearch, NodeColumns, large_search, node_columns, store_columns, stored_columns
+from .vectors import MatrixRows, VectorFiles, sync_folder
 
 _DEAD_ROWS: Final = 1024
 """Fewest dead rows (of deleted nodes) in the matrix before it is compacted."""
@@ -98,11 +94,10 @@ class Engine:
         self._database = Database(self.folder, wait)
         self._lock = threading.Lock()
         self._view: View | None = None
-        # the states of which what is read, all tables, the full text, and the edges are known to be whole
-        self._checked = self._tables_checked = self._words_checked = self._edges_checked = -1
-        self._structure_checked = False
         self._exact_nodes = exact_nodes
-        self._rows: tuple[int, list[tuple[Any, ...]]] = (-1, [])  # of a state that was checked and has no view yet
+        self._checked_in: dict[str, str] = {}  # each part that has been checked or written here, and in which state
+        self._columns: NodeColumns | None = None
+        self._search: tuple[str, LargeSearch | None] = ("", None)
         about = self._about()
         if not about and self._database.path.is_file() and any(self.folder.glob("vectors.*.f32")):
             raise self._database.damaged("its tables are gone")
@@ -115,7 +110,6 @@ class Engine:
         self.embedder = str(about.get("embedder", ""))
         self.dimension = bounded_int(about.get("dimension"), 0, most=2**20)
         self._vectors = VectorFiles(self.folder, self.dimension)
-        self._large = LargeIndex(self.folder, self._vectors)
         self._check(embedder, dimension)
 
     def _is_new(self) -> bool:
@@ -194,13 +188,10 @@ class Engine:
 
     def documents(self) -> list[IndexedDocument]:
         """Return the records of all documents without their texts, in the order in which they were added."""
-        with self._reading() as file:
-            if self._is_large(file):
-                checked_rows(file, "documents")
-            query = "SELECT id, title, url, digest, language, metadata FROM documents ORDER BY number"
+        with self._reading() as (file, _):
             return [
                 IndexedDocument(id, "", title, url, digest, language, json.loads(metadata))
-                for id, title, url, digest, language, metadata in file.execute(query)
+                for _, id, title, url, digest, language, metadata, *_ in checked_rows(file, "documents")
             ]
 
     def document(self, id: str) -> IndexedDocument:
@@ -208,7 +199,7 @@ class Engine:
 
         :raises BadInput: the document is not in the index.
         """
-        with self._reading() as file:
+        with self._reading() as (file, _):
             found = _rows.document(file, id)
         if found is None:
             raise BadInput(f"{self.folder}: there is no document {id!r}", subject=id)
@@ -252,7 +243,7 @@ class Engine:
                 file.executemany("INSERT INTO edges VALUES (?, ?)", [(ids[-1], child) for child in children])
                 if parent.text:
                     _rows.put_terms(file, "summary_terms", ids[-1], parent.text, "", "")
-                _rows.seal_node(file, ids[-1])
+                _rows.put_checksum(file, ids[-1])
             self._append(file, about, np.concatenate([routing, embeddings]))
         return ids
 
@@ -276,18 +267,14 @@ class Engine:
 
     def unsummarised(self) -> list[tuple[int, int]]:
         """Return (layer, node) of every parent without a summary, lowest layers first."""
-        with self._reading() as file:
-            if self._is_large(file):  # a summary with a text has a vector
-                ids, layer, *_, row, _, _ = self._large.snapshot(file, meta(file)).columns
-                missing = np.flatnonzero((layer > 0) & (row < 0))
-                return sorted(zip(layer[missing].tolist(), ids[missing].tolist(), strict=True))
+        with self._reading() as (file, _):
             return list(file.execute("SELECT layer, id FROM nodes WHERE layer > 0 AND text = '' ORDER BY layer, id"))
 
     def edges(self) -> dict[int, list[int]]:
         """Return the children of every parent."""
         found: dict[int, list[int]] = {}
-        with self._reading() as file:
-            self._check_edges(file)
+        with self._reading() as (file, about):
+            self._once("edges", about, lambda: check_structure(file, "edges"))
             for parent, child in file.execute("SELECT parent, child FROM edges ORDER BY parent, child"):
                 found.setdefault(parent, []).append(child)
         return found
@@ -296,10 +283,14 @@ class Engine:
 
     def get(self, ids: Sequence[int]) -> list[Node]:
         """Return the nodes of these numbers, in their order; missing numbers are left out."""
-        with self._reading() as file:
+        with self._reading() as (file, about):
             found = _rows.nodes(file, [int(id) for id in ids])
-            if self._is_large(file):
-                self._check_found(file, ids, found)
+            if self._is_large(about):
+                missing = sorted({int(id) for id in ids} - {node.id for node in found})
+                if np.isin(missing, self._node_columns(file, about).columns[0]).any():
+                    raise Damaged("rows of its nodes are missing")
+                if any(node.layer for node in found):
+                    self._once("edges", about, lambda: check_structure(file, "edges"))
         return found
 
     def lexical(self, query: str, layer: str = "leaves") -> dict[int, float]:
@@ -309,7 +300,8 @@ class Engine:
         """
         table = "leaf_terms" if layer == "leaves" else "summary_terms"
         languages = [*self.view().languages] if layer == "leaves" else [""]
-        with self._reading(words=True) as file:
+        with self._reading() as (file, about):
+            self._once("words", about, lambda: check_words(file, about))
             return dict(_rows.matched(file, table, query, languages))
 
     def candidates(self, search: NodeSearch) -> Candidates | None:
@@ -317,22 +309,9 @@ class Engine:
 
         :raises BadInput: a document is not in the index.
         """
-        with self._database.opened() as file, reading(file):
-            about = meta(file)
-            if not self._is_large(file):
-                return None
-            for _ in range(2):
-                with self._lock:
-                    found = self._large.search(file, about)
-                    self._checked = about["version"]
-                try:
-                    return found.candidates(search, self.location) if found else None
-                except Damaged as error:
-                    if error.path != self.folder / SEARCH:
-                        raise
-                    with self._lock:  # its file is made anew
-                        self._large.forget()
-        return None
+        with self._reading() as (file, about):
+            found = self._searched(file, about) if self._is_large(about) else None
+            return found.candidates(search, self.location) if found else None
 
     def version(self) -> int:
         """Return the number of the state, without reading the nodes."""
@@ -341,9 +320,9 @@ class Engine:
 
     def prepare(self) -> None:
         """Make the files of a large index, where they are missing or too old."""
-        with self._lock, self._database.opened() as file, reading(file):
-            if self._is_large(file):
-                self._large.search(file, meta(file))
+        with self._reading() as (file, about):
+            if self._is_large(about):
+                self._searched(file, about)
 
     def view(self) -> View:
         """Return all nodes as arrays; cached for each state of the index."""
@@ -352,7 +331,6 @@ class Engine:
                 about = meta(file)
                 try:
                     with reading(file):
-                        self._check_state(file, meta(file))
                         self._view = self._read_view(file)
                 except Damaged:  # another process may have compacted the matrix between the two reads
                     if meta(file)["generation"] == about["generation"]:
@@ -388,6 +366,7 @@ class Engine:
             about = meta(file)
             self._check_before_writing(file, about)
             self._compact(file, about)
+            _end(file)
         self._clear()
 
     def damage(self) -> list[str]:
@@ -397,9 +376,10 @@ class Engine:
             about = meta(file)
             checks: list[Callable[[], object]] = [
                 lambda: check_structure(file),
-                lambda: check_tables(file, about),
-                lambda: check_words(file),
-                lambda: VectorFiles(self.folder, self.dimension).read(about["generation"], about["rows"], file),
+                lambda: check_schema(file, about),
+                *(partial(checked_rows, file, table) for table in ("documents", "notes", "nodes")),
+                lambda: check_words(file, about),
+                lambda: VectorFiles(self.folder, self.dimension).rows(file, about["generation"], about["rows"]).all(),
             ]
             ids = [id for (id,) in file.execute("SELECT id FROM documents ORDER BY number")]
             checks += [partial(_rows.document, file, id) for id in ids]
@@ -416,10 +396,10 @@ class Engine:
     def notes(self, prefix: str = "") -> dict[str, str]:
         """Return the notes whose names begin with ``prefix``."""
         found = {}
-        with self._reading() as file:
-            query = "SELECT name, text, seal FROM notes WHERE substr(name, 1, ?) = ? ORDER BY name"
-            for name, text, sealed in file.execute(query, (len(prefix), prefix)):
-                check(f"note {name}", sealed, name, text)
+        with self._reading() as (file, _):
+            query = "SELECT name, text, checksum FROM notes WHERE substr(name, 1, ?) = ? ORDER BY name"
+            for name, text, known in file.execute(query, (len(prefix), prefix)):
+                check(f"note {name}", known, name, text)
                 found[name] = text
         return found
 
@@ -431,7 +411,7 @@ class Engine:
                 file.execute("DELETE FROM notes WHERE name = ?", (name,))
                 if text:
                     row = (name, _rows.clean(text))
-                    file.execute("INSERT INTO notes VALUES (?, ?, ?)", (*row, seal(*row)))
+                    file.execute("INSERT INTO notes VALUES (?, ?, ?)", (*row, checksum(*row)))
 
     # --- inside ------------------------------------------------------------------------------
 
@@ -445,77 +425,76 @@ class Engine:
             about = meta(file)
             self._check_before_writing(file, about)
             yield file, about
-            version = about["version"] + 1
-            put_meta(file, version=version)
+            put_meta(file, version=about["version"] + 1)
             compacted = self._compact_if_due(file)
             seal_words(file, words)
+            state = _end(file)
         # another process waits for the lock until here, so the state is known to be whole
-        self._checked = self._tables_checked = self._words_checked = self._edges_checked = version + compacted
+        self._checked_in |= dict.fromkeys(("tables", "everything", "words", "edges"), state)
         if compacted:
             self._clear()
 
     @contextmanager
-    def _reading(self, words: bool = False) -> Iterator[sqlite3.Connection]:
-        """Hold a read transaction on tables that have been checked.
-
-        :param words: check the full text, too.
-        """
+    def _reading(self) -> Iterator[tuple[sqlite3.Connection, dict[str, Any]]]:
+        """Hold a read transaction on tables that have been checked."""
         with self._database.opened() as file, reading(file):
             about = meta(file)
-            self._check_state(file, about)
-            if words and self._words_checked != about["version"]:
-                check_words(file)
-                self._words_checked = about["version"]
-            yield file
+            self._once("tables", about, lambda: self._node_columns(file, about))
+            yield file, about
 
-    def _is_large(self, file: sqlite3.Connection) -> bool:
-        return bool((total(file, "nodes") or (0, 0))[0] > self._exact_nodes)
+    def _once(self, part: str, about: dict[str, Any], checked: Callable[[], object]) -> None:
+        """Check a part, unless it has been checked or written by this object in this state."""
+        if self._checked_in.get(part) != about["state"]:
+            checked()
+            self._checked_in[part] = about["state"]
 
-    def _check_state(self, file: sqlite3.Connection, about: dict[str, Any]) -> None:
-        """Check what is read, unless this state has been checked or written by this object.
+    def _is_large(self, about: dict[str, Any]) -> bool:
+        return bool(about["nodes"] > self._exact_nodes)
 
-        That is every row of all tables. In a large index it is their number and the sum of their seals, against those
-        of a state whose rows have been checked; then a row is checked when it is read.
+    def _node_columns(self, file: sqlite3.Connection, about: dict[str, Any]) -> NodeColumns:
+        """Return the nodes of the state that a transaction reads; what they are read from has been checked.
+
+        That is all tables. In a large index whose nodes are in a file, it is this file, and rows are checked when they
+        are read.
         """
-        if self._checked != about["version"]:
-            if self._is_large(file):
-                self._large.snapshot(file, about)
-            else:
-                self._check_tables(file, about)
-            self._checked = about["version"]
+        found = self._columns
+        if found is None or found.state != about["state"]:
+            check_schema(file, about)
+            checked_rows(file, "notes")
+            large = self._is_large(about)
+            found = stored_columns(self.folder, about["state"]) if large else None
+            if found is None:
+                check_structure(file, "documents", "nodes", "edges", "notes")
+                self._checked_in["edges"] = about["state"]
+                found = node_columns(file, about["state"])
+                if large:
+                    store_columns(self.folder, found)
+            self._columns = found
+        return found
 
-    def _check_tables(self, file: sqlite3.Connection, about: dict[str, Any]) -> None:
-        """Check every row of the tables, unless this state has been checked or written by this object."""
-        if self._tables_checked != about["version"]:
-            rows = check_tables(file, about)
-            self._rows = (-1, []) if self._is_large(file) else (about["version"], rows)
-            self._tables_checked = self._edges_checked = about["version"]
+    def _searched(self, file: sqlite3.Connection, about: dict[str, Any]) -> LargeSearch | None:
+        """Return the search of the state that a transaction reads; None where its file cannot be written."""
+        with self._lock:
+            if self._search[0] != about["state"]:
+                nodes = self._node_columns(file, about)
+                found = large_search(self.folder, about, file, nodes, self._matrix(file, about))
+                self._search = (about["state"], found) if found else ("", None)
+            return self._search[1]
 
-    def _check_edges(self, file: sqlite3.Connection) -> None:
-        version = meta(file)["version"]
-        if self._is_large(file) and self._edges_checked != version:
-            check_edges(file)
-            self._edges_checked = version
-
-    def _check_found(self, file: sqlite3.Connection, ids: Sequence[int], found: Sequence[Node]) -> None:
-        """Check that nodes which were not found are not in the index, and that found ones have all their children."""
-        if len(found) < len(ids):
-            missing = sorted({int(id) for id in ids} - {node.id for node in found})
-            if np.isin(missing, self._large.snapshot(file, meta(file)).columns[0]).any():
-                raise Damaged("rows of its nodes are missing")
-        if any(node.layer for node in found):
-            self._check_edges(file)
+    def _matrix(self, file: sqlite3.Connection, about: dict[str, Any]) -> MatrixRows:
+        return self._vectors.rows(file, about["generation"], about["rows"])
 
     def _check_before_writing(self, file: sqlite3.Connection, about: dict[str, Any]) -> None:
-        """Check all that a change could rest on, so that no damage is sealed as if it were whole."""
-        if not self._structure_checked:
+        """Check all that a change could rest on, so that no damage gets the checksum of what is whole."""
+
+        def everything() -> None:
             check_structure(file)
-            self._structure_checked = True
-        self._check_tables(file, about)
-        self._checked = about["version"]
-        if self._words_checked != about["version"]:
-            check_words(file)
-            self._words_checked = about["version"]
+            check_schema(file, about)
+            for table in ("documents", "notes", "nodes"):
+                checked_rows(file, table)
+
+        self._once("everything", about, everything)
+        self._once("words", about, lambda: check_words(file, about))
 
     def _compact_if_due(self, file: sqlite3.Connection) -> bool:
         """Compact the matrix where most rows are dead; return whether it was compacted.
@@ -540,18 +519,18 @@ class Engine:
 
     def _append(self, file: sqlite3.Connection, about: dict[str, Any], vectors: Vectors) -> None:
         if len(vectors):
-            self._vectors.append(about["generation"], about["rows"], vectors)
-            put_blocks(file, about["rows"], vectors)
+            self._vectors.write(file, about["generation"], about["rows"], [vectors])
             put_meta(file, rows=about["rows"] + len(vectors))
 
     def _compact(self, file: sqlite3.Connection, about: dict[str, Any]) -> None:
         used = {row for pair in file.execute("SELECT own, routing FROM nodes") for row in pair if row >= 0}
         rows = np.asarray(sorted(used), np.int64)
-        old = self._vectors.read(about["generation"], about["rows"], file)
+        old = self._matrix(file, about).all()
         generation = about["generation"] + 1
         self._vectors.path(generation).unlink(missing_ok=True)  # left by a killed writer
         file.execute("DELETE FROM blocks")
-        self._vectors.write(generation, 0, self._copied(file, old, rows))
+        parts = (np.asarray(old[rows[at : at + _COPIED]]) for at in range(0, len(rows), _COPIED))
+        self._vectors.write(file, generation, 0, parts)
         place = {int(row): new for new, row in enumerate(rows)}
         moved = [
             (place.get(own, -1), place.get(routing, -1), id)
@@ -559,15 +538,8 @@ class Engine:
         ]
         file.executemany("UPDATE nodes SET own = ?, routing = ? WHERE id = ?", moved)
         for *_, id in moved:
-            _rows.seal_node(file, id)
+            _rows.put_checksum(file, id)
         put_meta(file, generation=generation, rows=len(rows), version=about["version"] + 1)
-
-    def _copied(self, file: sqlite3.Connection, old: Vectors, rows: Ints) -> Iterator[Vectors]:
-        """Yield the rows of the old matrix that the new one holds, and seal them."""
-        for start in range(0, len(rows), _COPIED):
-            part = np.asarray(old[rows[start : start + _COPIED]])
-            put_blocks(file, start, part)
-            yield part
 
     def _drop_document(self, file: sqlite3.Connection, id: str) -> bool:
         row = file.execute("SELECT number FROM documents WHERE id = ?", (_rows.clean(id),)).fetchone()
@@ -580,17 +552,19 @@ class Engine:
 
     def _read_view(self, file: sqlite3.Connection) -> View:
         about = meta(file)
-        if self._is_large(file):
-            found = self._large.snapshot(file, about)
-        else:
-            version, rows = self._rows
-            if version != about["version"]:
-                rows = file.execute(f"SELECT {NODE}, seal FROM nodes").fetchall()  # noqa: S608 - ours
-            self._rows = (-1, [])
-            found = snapshot.read(file, snapshot.state_of(file, about), [rows])
-        matrix = self._vectors.read(about["generation"], about["rows"], file)
+        found = self._node_columns(file, about)
+        self._checked_in["tables"] = about["state"]
+        matrix = self._matrix(file, about).all()
         make: Any = View  # the columns are in the order of its fields
         return cast(View, make(*found.columns[:7], matrix, found.names, found.languages, about["version"]))
+
+
+def _end(file: sqlite3.Connection) -> str:
+    """Name the state after a change, and return its name."""
+    state = uuid.uuid4().hex
+    (count,) = file.execute("SELECT count(*) FROM nodes").fetchone()
+    put_meta(file, state=state, nodes=count)
+    return state
 
 
 def _live(file: sqlite3.Connection) -> int:

@@ -11,13 +11,16 @@ import hashlib
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....core.ports import Ints
 from .._words import K1, B
+
+Arrays: TypeAlias = Mapping[str, NDArray[Any]]
+"""Named arrays, in a mapped file or in memory."""
 
 _PARTS: Final = re.compile(r"[^\W_]+")
 _BATCH: Final = 1 << 22
@@ -93,7 +96,7 @@ class Postings:
         self._nodes += len(sizes)
         self._terms, self._counts = [], []
 
-    def arrays(self) -> Mapping[str, NDArray[Any]]:
+    def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays: hashes of terms, where their postings end, nodes and frequencies, sizes of nodes."""
         self._sort()
         counts = np.zeros(len(self._numbers), np.int64)
@@ -122,18 +125,6 @@ class Postings:
         return {f"{self._name}_{name}": array for name, array in made.items()}
 
 
-class PostingArrays(Protocol):
-    """Named arrays, in a file or in memory."""
-
-    def __getitem__(self, name: str, /) -> NDArray[Any]:
-        """Return an array."""
-        ...
-
-    def part(self, name: str, start: int, stop: int) -> NDArray[Any]:
-        """Return a slice of an array."""
-        ...
-
-
 class Lexicon:
     """The postings of one kind of nodes.
 
@@ -141,7 +132,7 @@ class Lexicon:
     :param like: whose weights of terms and mean length are taken; by default its own.
     """
 
-    def __init__(self, file: PostingArrays, name: str, like: Lexicon | None = None) -> None:
+    def __init__(self, file: Arrays, name: str, like: Lexicon | None = None) -> None:
         self._file, self._name = file, name
         self._hashes, self._ends = file[f"{name}_hashes"], file[f"{name}_ends"]
         self._like = like or self
@@ -156,8 +147,8 @@ class Lexicon:
         matched = [np.zeros(0, np.int32)]
         for term in terms:
             start, stop = self._place(term)
-            nodes = self._file.part(f"{self._name}_nodes", start, stop)
-            frequency = self._file.part(f"{self._name}_twice", start, stop) * np.float32(0.5)
+            nodes = self._file[f"{self._name}_nodes"][start:stop]
+            frequency = self._file[f"{self._name}_twice"][start:stop] * np.float32(0.5)
             weight = np.float32(self._like._weight(term) * (K1 + 1))
             scores[nodes] += weight * frequency / (frequency + self._norms[nodes])
             matched.append(nodes)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from ....core.seal import seal
+from ....core.sqlite import checksum
 from ....core.text.bm25 import QUERY_NOISE, stem, tokens
 from ...nodes import Growth, IndexedDocument, Leaf, Node
-from ...seals import NODE, RECORD, check
+from .database import NODE, RECORD, Damaged, check
 
 _TERMS: Final = 64
 """Most words of a question that are searched, the first ones."""
@@ -32,15 +33,20 @@ def put_document(file: sqlite3.Connection, document: IndexedDocument) -> int:
     metadata = json.dumps({**document.metadata}, ensure_ascii=False)
     fields = (document.id, document.title, document.url, document.digest, document.language, metadata, document.text)
     *record, text = (clean(field) for field in fields)
-    body = seal(text, document.source)
+    body = body_digest(text, document.source)
     found = file.execute(
         "INSERT INTO documents (id, title, url, digest, language, metadata, text, source, body) "
         "VALUES (?,?,?,?,?,?,?,?,?)",
         (*record, text, document.source, body),
     )
     number = int(found.lastrowid or 0)
-    file.execute("UPDATE documents SET seal = ? WHERE number = ?", (seal(number, *record, body), number))
+    file.execute("UPDATE documents SET checksum = ? WHERE number = ?", (checksum(number, *record, body), number))
     return number
+
+
+def body_digest(text: str, source: bytes) -> bytes:
+    """Return the SHA-256 of a document's text and page."""
+    return hashlib.sha256(text.encode() + b"\0" + source).digest()
 
 
 def document(file: sqlite3.Connection, id: str) -> IndexedDocument | None:
@@ -48,13 +54,14 @@ def document(file: sqlite3.Connection, id: str) -> IndexedDocument | None:
 
     :raises Damaged: it does not match its checksums.
     """
-    query = f"SELECT {RECORD}, text, source, seal FROM documents WHERE id = ?"  # noqa: S608 - ours
+    query = f"SELECT {RECORD}, text, source, checksum FROM documents WHERE id = ?"  # noqa: S608 - ours
     row = file.execute(query, (clean(id),)).fetchone()
     if row is None:
         return None
-    *record, text, source, sealed = row
-    check(f"document {id}", sealed, *record)
-    check(f"document {id}", record[-1], text, source)
+    *record, text, source, known = row
+    check(f"document {id}", known, *record)
+    if body_digest(text, source) != record[-1]:
+        raise Damaged(f"document {id} does not match its checksum")
     _, _, title, url, digest, language, metadata, _ = record
     return IndexedDocument(id, text, title, url, digest, language, json.loads(metadata), source)
 
@@ -68,16 +75,16 @@ def put_leaves(file: sqlite3.Connection, number: int, leaves: Sequence[Leaf], ro
         values = (0, number, place, leaf.start, leaf.end, text, leaf.tokens, above, vector_row, vector_row)
         node = put_node(file, values)
         put_terms(file, "leaf_terms", node, text, " ".join(leaf.above), language)
-        seal_node(file, node)
+        put_checksum(file, node)
 
 
 def put_node(file: sqlite3.Connection, values: tuple[Any, ...]) -> int:
-    """Write a node; return its number. The caller seals the node."""
+    """Write a node; return its number. The caller writes its checksum."""
     _, _, _, _, _, text, _, above, _, _ = values
     found = file.execute(
         "INSERT INTO nodes (layer, document, place, first, last, text, tokens, above, own, routing, body) "
         "VALUES (?,?,?,?,?,?,?,?,?,?,?)",
-        (*values, seal(text, above)),
+        (*values, checksum(text, above)),
     )
     return int(found.lastrowid or 0)
 
@@ -87,38 +94,38 @@ def put_summary(file: sqlite3.Connection, id: int, text: str, tokens: int, own: 
     text = clean(text)
     changed = file.execute(
         "UPDATE nodes SET text = ?, tokens = ?, own = ?, body = ? WHERE id = ? AND layer > 0",
-        (text, tokens, own, seal(text, NOT_ABOVE), id),
+        (text, tokens, own, checksum(text, NOT_ABOVE), id),
     )
     if changed.rowcount:
         drop_terms(file, "summary_terms", id)
         if text:
             put_terms(file, "summary_terms", id, text, "", "")
-        seal_node(file, id)
+        put_checksum(file, id)
 
 
-def seal_node(file: sqlite3.Connection, id: int) -> None:
-    """Seal a node after a change of its columns; what it held before has been checked."""
+def put_checksum(file: sqlite3.Connection, id: int) -> None:
+    """Write the checksum of a node after a change of its columns; what it held before has been checked."""
     row = file.execute(f"SELECT {NODE} FROM nodes WHERE id = ?", (id,)).fetchone()  # noqa: S608 - ours
-    file.execute("UPDATE nodes SET seal = ? WHERE id = ?", (seal(*row), id))
+    file.execute("UPDATE nodes SET checksum = ? WHERE id = ?", (checksum(*row), id))
 
 
 def put_terms(file: sqlite3.Connection, table: str, node: int, text: str, above: str, language: str) -> None:
-    """Write the stemmed words of a node into a full-text table; the caller seals the node."""
+    """Write the stemmed words of a node into a full-text table; the caller writes its checksum."""
     words = " ".join(stem(tokens(clean(text)), language))
     lead = " ".join(stem(tokens(clean(above)), language))
     file.execute(f"INSERT INTO {table} (rowid, text, above) VALUES (?, ?, ?)", (node, words, lead))  # noqa: S608 - a name of ours
-    file.execute("UPDATE nodes SET words = ? WHERE id = ?", (seal(words, lead), node))
+    file.execute("UPDATE nodes SET words = ? WHERE id = ?", (checksum(words, lead), node))
 
 
 def drop_terms(file: sqlite3.Connection, table: str, node: int) -> None:
-    """Delete the words of a node from a full-text table, which may have none; the caller seals or deletes the node.
+    """Delete the words of a node from a full-text table, which may have none; the caller writes its checksum.
 
     :raises Damaged: the words are not those that were written; SQLite would leave some of them in its index.
     """
     row = file.execute(f"SELECT text, above FROM {table} WHERE rowid = ?", (node,)).fetchone()  # noqa: S608 - a name of ours
-    (sealed,) = file.execute("SELECT words FROM nodes WHERE id = ?", (node,)).fetchone()
-    if row or sealed:
-        check(f"the full text of node {node}", sealed, *(row or ()))
+    (known,) = file.execute("SELECT words FROM nodes WHERE id = ?", (node,)).fetchone()
+    if row or known:
+        check(f"the full text of node {node}", known, *(row or ()))
         file.execute(f"DELETE FROM {table} WHERE rowid = ?", (node,))  # noqa: S608 - a name of ours
         file.execute("UPDATE nodes SET words = 0 WHERE id = ?", (node,))
 
@@ -149,12 +156,12 @@ def nodes(file: sqlite3.Connection, ids: Sequence[int]) -> list[Node]:
         for parent, child in file.execute(f"SELECT parent, child FROM edges WHERE parent IN ({marks})", part):  # noqa: S608 - question marks
             children.setdefault(parent, []).append(child)
         query = (
-            f"SELECT {NODE}, text, above, seal, (SELECT d.id FROM documents d WHERE d.number = nodes.document) "  # noqa: S608
+            f"SELECT {NODE}, text, above, checksum, (SELECT d.id FROM documents d WHERE d.number = nodes.document) "  # noqa: S608
             f"FROM nodes WHERE id IN ({marks})"
         )
-        for *row, text, above, sealed, name in file.execute(query, part):
+        for *row, text, above, known, name in file.execute(query, part):
             id, layer, _, place, first, last, tokens, _, _, body, _ = row
-            check(f"node {id}", sealed, *row)
+            check(f"node {id}", known, *row)
             check(f"the text of node {id}", body, text, above)
             below = tuple(children.get(id, ()))
             found[id] = Node(id, layer, name or "", place, first, last, text, tokens, tuple(json.loads(above)), below)
@@ -220,7 +227,7 @@ def put_growth(file: sqlite3.Connection, growth: Growth, row: int) -> None:
     for place, parent in enumerate(growth.parents):
         values = (parent.layer, numbers.get(parent.document), -1, 0, 0, "", 0, NOT_ABOVE, -1, row + place)
         real[-1 - place] = id = put_node(file, values)
-        seal_node(file, id)
+        put_checksum(file, id)
     for id in growth.gone:
         file.execute("DELETE FROM edges WHERE parent = ? OR child = ?", (id, id))
         drop_node(file, id)
@@ -234,4 +241,4 @@ def put_growth(file: sqlite3.Connection, growth: Growth, row: int) -> None:
     for place, (node, document) in enumerate(zip(growth.dirty, growth.documents, strict=True)):
         row_values = (first + place, numbers.get(document), node)
         file.execute("UPDATE nodes SET routing = ?, document = ? WHERE id = ?", row_values)
-        seal_node(file, node)
+        put_checksum(file, node)

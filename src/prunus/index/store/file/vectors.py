@@ -2,7 +2,7 @@
 
 Rows are written and synced before the transaction that counts them. Rows of a killed writer lie after the counted rows,
 and the next writer overwrites them. Counted rows never change: compaction writes a new file, so that readers of the old
-file are not disturbed.
+file are not disturbed. The database has a checksum for every block of rows; a block is checked when it is first read.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -18,23 +18,27 @@ from numpy.typing import NDArray
 
 from ....core.errors import OutsideFailed
 from ....core.ports import Ints, Vectors
-from ...seals import BLOCK, Damaged, blocks, damaged_blocks, mapped, matrix_file
+from .database import BLOCK, Damaged
 
 
 class MatrixRows:
     """The rows of a matrix in a file; a block is checked when it is first needed.
 
-    :param sealed: the seals of the blocks by number.
+    :param known: the checksums of the blocks by number.
     :param checked: those of blocks that were checked before; checked blocks are added.
+    :raises Damaged: the file is missing or too short.
     """
 
-    def __init__(self, path: Path, matrix: Vectors, sealed: dict[int, int], checked: dict[int, int]) -> None:
-        self._path, self._matrix, self._sealed, self._checked = path, matrix, sealed, checked
-        self.dimension = matrix.shape[1]
-        count = -(-len(matrix) // BLOCK)
-        self._whole = np.asarray(
-            [number in sealed and checked.get(number) == sealed[number] for number in range(count)], bool
-        )
+    def __init__(self, path: Path, shape: tuple[int, int], known: dict[int, int], checked: dict[int, int]) -> None:
+        self._path, self._known, self._checked = path, known, checked
+        self.dimension = shape[1]
+        try:
+            matrix = np.memmap(path, "<f4", "r", shape=shape) if shape[0] else np.zeros(shape, "<f4")
+        except (OSError, ValueError) as error:
+            raise Damaged("it is missing or too short", path) from error
+        self._matrix: Vectors = np.asarray(matrix)
+        numbers = range(-(-shape[0] // BLOCK))
+        self._whole = np.asarray([number in known and checked.get(number) == known[number] for number in numbers], bool)
 
     def __call__(self, places: Ints) -> Vectors:
         """Return some rows, float32 [places, dimension].
@@ -45,17 +49,18 @@ class MatrixRows:
         self._check(numbers[~self._whole[numbers]])
         return self._matrix[places]
 
-    def dots(self, vector: Vectors) -> NDArray[np.float32]:
-        """Return the inner products of all rows and a vector, float32 [rows]; see :meth:`__call__`."""
+    def all(self) -> Vectors:
+        """Return all rows, float32 [rows, dimension], mapped into memory; see :meth:`__call__`."""
         self._check(np.flatnonzero(~self._whole))
-        return np.asarray(self._matrix @ vector, np.float32)
+        return self._matrix
 
-    def _check(self, numbers: Ints) -> None:
+    def _check(self, numbers: NDArray[np.int64]) -> None:
         for number in numbers.tolist():
             first, last = number * BLOCK, min(len(self._matrix), (number + 1) * BLOCK) - 1
-            if zlib.crc32(self._matrix[first : last + 1].data) != self._sealed.get(number):
+            part = np.ascontiguousarray(self._matrix[first : last + 1])
+            if zlib.crc32(part.data) != self._known.get(number):
                 raise Damaged(f"its rows {first} to {last} do not match their checksum", self._path)
-            self._checked[number] = self._sealed[number]
+            self._checked[number] = self._known[number]
             self._whole[number] = True
 
 
@@ -71,71 +76,58 @@ class VectorFiles:
 
     def path(self, generation: int) -> Path:
         """Return the file of a generation."""
-        return matrix_file(self.folder, generation)
+        return self.folder / f"vectors.{generation}.f32"
 
-    def append(self, generation: int, rows: int, vectors: Vectors) -> None:
-        """Write vectors after the counted rows, and wait until they are on the disk.
-
-        :raises OutsideFailed: the disk is full, or the file cannot be written.
-        """
-        self.write(generation, rows, [vectors])
-
-    def write(self, generation: int, rows: int, parts: Sequence[Vectors] | Iterator[Vectors]) -> int:
-        """Write parts after the counted rows; return the number of rows with them.
+    def write(self, file: sqlite3.Connection, generation: int, rows: int, parts: Iterable[Vectors]) -> None:
+        """Write vectors and their checksums after the counted rows, and wait until they are on the disk.
 
         :raises OutsideFailed: the disk is full, or the file cannot be written.
         """
         path = self.path(generation)
         new = not path.exists()
         try:
-            with open(path, "w+b" if new else "r+b") as file:
-                file.seek(rows * self.dimension * 4)
+            with open(path, "w+b" if new else "r+b") as matrix:
+                matrix.seek(rows * self.dimension * 4)
                 for part in parts:
-                    file.write(np.ascontiguousarray(part, "<f4").tobytes())
+                    matrix.write(np.ascontiguousarray(part, "<f4").tobytes())
+                    _put_blocks(file, rows, part)
                     rows += len(part)
-                file.truncate()
-                file.flush()
-                os.fsync(file.fileno())
+                matrix.truncate()
+                matrix.flush()
+                os.fsync(matrix.fileno())
             if new:
                 sync_folder(self.folder)
         except OSError as error:
             raise OutsideFailed(f"{path}: cannot be written ({error.strerror})", subject=str(path)) from error
-        return rows
 
-    def read(self, generation: int, rows: int, file: sqlite3.Connection) -> Vectors:
-        """Return the counted rows, float32 [rows, dimension], mapped into memory; each block is checked once.
+    def rows(self, file: sqlite3.Connection, generation: int, rows: int) -> MatrixRows:
+        """Return the counted rows.
 
         :param file: the database, which holds the checksums of the blocks.
-        :raises Damaged: the file is missing or too short, or a block does not match its checksum.
-        """
-        matrix = mapped(self.path(generation), rows, self.dimension)
-        checked = self._checked[1] if self._checked[0] == generation else {}
-        self._checked = (generation, checked)
-        for number in damaged_blocks(matrix, blocks(file), checked):
-            last = min(rows, (number + 1) * BLOCK) - 1
-            path = self.path(generation)
-            raise Damaged(f"its rows {number * BLOCK} to {last} do not match their checksum", path)
-        return matrix
-
-    def rows(self, generation: int, rows: int, file: sqlite3.Connection) -> MatrixRows:
-        """Return the counted rows, of which a block is checked when it is first needed.
-
         :raises Damaged: the file is missing or too short.
         """
         checked = self._checked[1] if self._checked[0] == generation else {}
         self._checked = (generation, checked)
-        return MatrixRows(
-            self.path(generation),
-            np.asarray(mapped(self.path(generation), rows, self.dimension)),
-            blocks(file),
-            checked,
-        )
+        known = dict(file.execute("SELECT number, checksum FROM blocks"))
+        return MatrixRows(self.path(generation), (rows, self.dimension), known, checked)
 
     def clear(self, generation: int) -> None:
         """Delete the files of other generations; the caller must hold the write transaction."""
         for path in self.folder.glob("vectors.*.f32"):
             if path != self.path(generation):
                 path.unlink(missing_ok=True)
+
+
+def _put_blocks(file: sqlite3.Connection, row: int, vectors: Vectors) -> None:
+    """Write the checksums of vectors that are written from ``row`` on; the rows before it keep theirs."""
+    start = 0
+    while start < len(vectors):
+        number, used = divmod(row + start, BLOCK)
+        part = np.ascontiguousarray(vectors[start : start + BLOCK - used], "<f4")
+        (before,) = file.execute("SELECT max(checksum) FROM blocks WHERE number = ?", (number,)).fetchone()
+        found = zlib.crc32(part.data, before if used and before else 0)
+        file.execute("INSERT OR REPLACE INTO blocks VALUES (?, ?)", (number, found))
+        start += len(part)
 
 
 def sync_folder(folder: Path) -> None:

@@ -1,10 +1,12 @@
-"""SQLite's files: the checksum of a row, errors that mean damage, and the switch to the write-ahead log."""
+"""SQLite's files: the checksum of a row, errors that mean damage, transactions, and the write-ahead log."""
 
 from __future__ import annotations
 
 import sqlite3
 import time
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import msgspec
@@ -25,12 +27,12 @@ _DAMAGE: Final = (
 """SQLite's errors about what a file holds. A missing table is one: the statements of a program are always the same."""
 
 
-def seal(*fields: str | bytes | int | float | None, before: int = 0) -> int:
+def checksum(*fields: str | bytes | int | float | None, before: int = 0) -> int:
     """Return the CRC-32 of some values and their types, 0 to 2**32 - 1.
 
-    It finds damage, not forgery: whoever can write a row can also write its seal.
+    It finds damage, not forgery: whoever can write a row can also write its checksum.
 
-    :param before: the seal of the values before these.
+    :param before: the checksum of the values before these.
     """
     return zlib.crc32(msgspec.msgpack.encode(fields), before)
 
@@ -57,3 +59,27 @@ def write_ahead(file: sqlite3.Connection, wait: float) -> None:
             if "locked" not in str(error) or time.monotonic() > end:
                 raise
         time.sleep(0.02)
+
+
+@contextmanager
+def writing(file: sqlite3.Connection) -> Iterator[None]:
+    """Hold a write transaction; the lock is taken at its begin, so a second writer waits instead of failing later."""
+    file.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        if file.in_transaction:
+            file.execute("ROLLBACK")
+        raise
+    file.execute("COMMIT")
+
+
+@contextmanager
+def reading(file: sqlite3.Connection) -> Iterator[None]:
+    """Hold a read transaction: all reads see one state of the file, whatever others write."""
+    file.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if file.in_transaction:  # SQLite ends it itself after some errors
+            file.execute("ROLLBACK")
