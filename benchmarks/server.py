@@ -163,8 +163,7 @@ def served(
     ):
         variables = {
             "PRUNUS_HOME": home,
-            "PRUNUS_LLM": "openai:scripted",
-            "PRUNUS_LLM_ENDPOINT": f"http://127.0.0.1:{line.strip()}/v1",
+            "PRUNUS_LLM": f"http://127.0.0.1:{line.strip()}/v1#scripted",
             "PRUNUS_PLANNER": "rules",
             "PRUNUS_EXTRACTOR": "sentences",
         }

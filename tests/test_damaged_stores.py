@@ -137,6 +137,7 @@ def foreign(path: Path) -> None:
     file.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stored", STORES, ids=lambda stored: stored.file)
 def test_a_damaged_file_never_gives_what_it_did_not_hold(stored: Stored, tmp_path: Path) -> None:
     list(stored.use(tmp_path / "whole"))

@@ -145,6 +145,7 @@ def test_a_document_of_a_run_can_be_made_again_on_another_day(monkeypatch: pytes
     assert changed == []
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     script = [sys.executable, str(Path(fuzz_run.__file__)), "--seed", "4", "--workers", "2", "--folder", str(tmp_path)]
     first = subprocess.run([*script, "--count", "10"], capture_output=True, text=True, check=True)

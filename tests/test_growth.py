@@ -8,6 +8,8 @@ from tests import growth
 from prunus.core.errors import PrunusError
 from prunus.core.registry import engine_names
 
+pytestmark = pytest.mark.slow
+
 ONCE_SLOW = [
     ("rtf", "\\cell ", 64_000),
     ("rtf", "\\~", 1_024_000),

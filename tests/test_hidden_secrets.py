@@ -138,6 +138,7 @@ def test_every_setting_that_is_text_is_tried_here() -> None:
             assert setting.name in {*SPECS, *OTHERS} or setting.name in NO_ADDRESS | SECRETS, setting.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "address",
     [ADDRESSES[0], *(pytest.param(ADDRESSES[place], marks=pytest.mark.slow) for place in (2, 4))],

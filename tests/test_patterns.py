@@ -15,6 +15,8 @@ from prunus.answer.generate._guard import Guard
 from prunus.pages.clean import parse as formatting
 from prunus.web.fetch import _markers
 
+pytestmark = pytest.mark.slow
+
 ROOMS = "core pages web models evidence answer index record engines api batch cli".split()
 
 BOUNDED = {

@@ -234,6 +234,7 @@ def test_every_engine_that_reads_json_from_a_server_is_here() -> None:
     assert reading - shared - {"web/search/local.py"} == engines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENGINES)
 def test_a_reply_of_any_wrong_shape_is_one_line(name: str) -> None:
     asked = ENGINES[name]
@@ -254,6 +255,7 @@ def test_a_reply_of_any_wrong_shape_is_one_line(name: str) -> None:
     assert all("\n" not in line and len(line) < 1000 for line in lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENGINES)
 def test_an_error_of_any_wrong_shape_is_one_line(name: str) -> None:
     asked = ENGINES[name]

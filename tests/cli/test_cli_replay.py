@@ -309,6 +309,7 @@ def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
 WRONG = (None, True, -1, 10**30, 0.5, "", "x", [], [None], {}, {"x": []}, [[["x"]]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [1, pytest.param(len(WRONG), marks=pytest.mark.full)])
 def test_a_value_of_the_wrong_type_anywhere_in_a_run_is_one_line(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, values: int

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -188,18 +187,15 @@ def test_judges_of_one_name_at_other_addresses_share_no_reply(run: Path, monkeyp
     monkeypatch.setenv("PRUNUS_MODEL_CALLS", "on")
     monkeypatch.setattr("prunus_evals.readers.served", lambda spec: None)
     replies = {"http://one/v1": "[[C]]", "http://two/v1": "[[A]]"}
-    monkeypatch.setattr(
-        "prunus_evals.readers.ask", lambda *_: Reading(replies[os.environ["PRUNUS_LLM_ENDPOINT"]], 10, 2)
-    )
-    found = []
-    for address in replies:
-        monkeypatch.setenv("PRUNUS_LLM_ENDPOINT", address)
-        found.append(only(place(run).model("openai:m"))["tie"])
-    assert found == [6, 0]
+    ties = []
+    for address, reply in replies.items():
+        monkeypatch.setattr("prunus_evals.readers.ask", lambda *_, reply=reply: Reading(reply, 10, 2))
+        ties.append(only(place(run).model(f"{address}#m"))["tie"])
+    assert ties == [6, 0]
     monkeypatch.setattr("prunus_evals.judging.judge.MAX_TOKENS", 5)
     asked = []
     monkeypatch.setattr("prunus_evals.readers.ask", lambda *_: asked.append(1) or Reading("[[C]]", 1, 1))
-    assert only(place(run).model("openai:m"))["tie"] == 6
+    assert only(place(run).model("http://one/v1#m"))["tie"] == 6
     assert len(asked) == 12
 
 

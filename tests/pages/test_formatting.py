@@ -72,6 +72,7 @@ def test_hidden_words_of_a_bomb_stay_hidden() -> None:
     assert "unseen" not in words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOMBS)
 def test_the_source_of_a_bomb_is_marked(name: str) -> None:
     page = "<h1>Pier</h1>" + BOMBS[name]

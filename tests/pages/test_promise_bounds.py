@@ -219,6 +219,7 @@ def seconds(page: str) -> float:
     return seconds_of(use)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_eight_times_the_page_takes_hardly_more_than_eight_times_the_time(name: str) -> None:
     """Quadratic work would take 64 times as long; a busy machine gets three tries."""

@@ -321,6 +321,7 @@ def test_what_is_held_back_is_bounded(opening: str) -> None:
         assert fed - shown <= 1_100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit", ["[", "](", "![", "<", "<b>", "`", "` `` ", "- a\n    ```\n    ```\n", "> ", " ", "a.", "x@", "&#91;", "\\", "//a.b",
              "例.子", "[[[a](b)](c)](d)", "<<<b>b>b>", "```", "|", "`a | b.com`\n-|-\n", "【", "%"]

@@ -57,6 +57,7 @@ def test_any_text_is_counted_in_a_batch_as_alone(counter: Any, texts: list[str])
     assert together.tolist() == counter.count(texts).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["a", " ", "\n", "tide tables ", "潮", "!", "aB", "🙂", "\u0301"])
 def test_a_very_long_text_takes_time_in_proportion(counter: Any, unit: str) -> None:
     """Ten times the text, at most thirty times the time: far from the hundred times of a quadratic counter."""

@@ -100,6 +100,7 @@ def test_odd_cells_do_no_harm(cell: Any) -> None:
     assert found.startswith("<p>before") and found.endswith("<pre><code>after</code></pre>")
 
 
+@pytest.mark.slow
 def test_many_cells_take_seconds_at_most() -> None:
     with at_most(20):
         Engine(seconds=2).to_html(Page(notebook(*[{"cell_type": "markdown", "source": "![" * 50}] * 2000)))

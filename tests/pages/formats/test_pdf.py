@@ -608,6 +608,7 @@ def test_a_page_that_never_ends_is_given_up_in_time() -> None:
     assert any(reason in message for reason in ("over 2 s", "over the limit", "damaged", "MiB"))
 
 
+@pytest.mark.slow
 def test_a_page_that_fills_the_memory_is_given_up() -> None:
     assert "file.x: the PDF" in refused(Engine(memory_mb=200, seconds=20), flood(b" " * 600_000_000))
 

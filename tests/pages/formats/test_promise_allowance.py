@@ -36,6 +36,7 @@ QUICK = {Path(name).suffix: name for name in reversed(HOSTILE) if not name.endsw
 """The first document of each format, for the quick run."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "make"),
     [

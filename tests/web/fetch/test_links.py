@@ -178,6 +178,7 @@ def test_nothing_to_follow_is_an_empty_list() -> None:
     assert names("tides", html="<p>No link.") == [] and names("tides", 0) == [] and names("", 5) == []
 
 
+@pytest.mark.slow
 def test_a_page_of_links_is_ranked_quickly() -> None:
     html = "<p>Text" + "".join(f'<a href="/{number}">link {number}</a> ' for number in range(20_000))
     assert within(4, lambda: names("link 1500", 1, html=html), tries=2)
