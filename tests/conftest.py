@@ -25,6 +25,39 @@ settings.register_profile("long", max_examples=2000, **{**_CALM, "derandomize": 
 settings.register_profile("hunt", max_examples=600, **{**_CALM, "derandomize": False})
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
 
+PASSED = os.environ.get("PRUNUS_TESTS_PASSED", "")
+"""A file of the tests that have passed: a run adds its own, and leaves out those that are there. ``.ci/run`` names one,
+so that no test runs twice."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests that passed in an earlier run."""
+    before = set(Path(PASSED).read_text("utf-8").splitlines()) if PASSED and Path(PASSED).is_file() else set()
+    again = [item for item in items if item.nodeid in before]
+    config.hook.pytest_deselected(items=again)
+    items[:] = [item for item in items if item.nodeid not in before]
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Note the tests that pass, in the process that hears of all."""
+    if PASSED and not hasattr(session.config, "workerinput"):
+        session.config.pluginmanager.register(_Passed(), "passed")
+
+
+class _Passed:
+    """Collects the names of the tests that pass, and writes them when the run ends."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call" and report.passed:
+            self.names.append(report.nodeid)
+
+    def pytest_sessionfinish(self) -> None:
+        with open(PASSED, "a", encoding="utf-8") as file:
+            file.writelines(f"{name}\n" for name in self.names)
+
 
 @pytest.fixture(autouse=True)
 def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
