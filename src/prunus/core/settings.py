@@ -62,7 +62,7 @@ class Settings:
     :param store: where an index is kept: ``file``, ``postgres:ADDRESS``, whose address is never shown, or
         ``lance:PLACE``, a folder or an address of object storage.
     :param exact_nodes: most nodes of an index of the stores ``file`` and ``lance`` that each question scores one and
-        all; a larger one is searched approximately, in milliseconds.
+        all; a larger one is searched approximately, in much less time.
     :param chunk_tokens: target size of a chunk of a new index, in tokens.
     :param summary_tokens: tokens of a summary of a new index at most.
     :param tree: ``collection`` builds one tree over a new index, ``document`` one tree for each document.

@@ -164,7 +164,7 @@ class Engine:
         def put(change: Change) -> None:
             change.drop_documents([*latest])
             for document, leaves, vectors in latest.values():
-                change.putread_document(document, leaves, vectors)
+                change.put_document(document, leaves, vectors)
 
         self._changed(put)
 

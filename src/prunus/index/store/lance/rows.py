@@ -112,7 +112,7 @@ class Change:
         else:
             self._drop.add(key)
 
-    def putread_document(self, document: IndexedDocument, leaves: Sequence[Leaf], vectors: Vectors) -> None:
+    def put_document(self, document: IndexedDocument, leaves: Sequence[Leaf], vectors: Vectors) -> None:
         """Write a document with its leaves."""
         number = self.about["next_document"]
         self.about = {**self.about, "next_document": number + 1}

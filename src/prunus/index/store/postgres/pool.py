@@ -131,7 +131,8 @@ class Pool:
         with self._lock:
             if self._pool is None or self._process != os.getpid():  # after a fork, the connections are the parent's
                 self._refused()
-                logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # what fails is told where it is asked for
+                # the pool logs each failed connection, with its address; the caller gets one error without the address
+                logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)
                 self._process = os.getpid()
                 self._pool = self._pools.ConnectionPool(
                     self._dsn,

@@ -50,6 +50,9 @@ _COPY: Final = (
     "COPY nodes (id, layer, document, place, first, last, text, tokens, above, own, terms, words) "
     "FROM STDIN (FORMAT BINARY)"
 )
+_COPIED: Final = 1_000
+"""Leaves of one statement: in a large index each goes into the index of vectors, and a statement has a limit of time."""
+
 _TYPES: Final = "int8 int4 int8 int4 int4 int4 text int4 text bytea bytea int4".split()
 """Types of its columns; vectors and tsvectors are given as their bytes."""
 
@@ -130,11 +133,12 @@ def leaf_rows(leaves: Sequence[Leaf], vectors: Vectors, language: str) -> list[t
 
 def put_leaves(cursor: Any, documents: Sequence[tuple[int, Sequence[tuple[Any, ...]]]]) -> None:
     """Write the leaves of documents: (number of the document, its rows from :func:`leaf_rows`)."""
-    ids = iter(numbers(cursor, sum(len(rows) for _, rows in documents)))
-    with cursor.copy(_COPY) as copy:
-        copy.set_types(_TYPES)
-        for number, rows in documents:
-            for row in rows:
+    leaves = [(number, *row) for number, rows in documents for row in rows]
+    ids = iter(numbers(cursor, len(leaves)))
+    for start in range(0, len(leaves), _COPIED):
+        with cursor.copy(_COPY) as copy:
+            copy.set_types(_TYPES)
+            for number, *row in leaves[start : start + _COPIED]:
                 copy.write_row((next(ids), 0, number, *row))
     cursor.executemany(
         "UPDATE documents SET leaves = %s WHERE number = %s", [(len(rows), number) for number, rows in documents]
