@@ -51,8 +51,8 @@ def pages_given(
     :raises BadInput: a name is empty, a folder holds no page, standard input is closed or too large, or ``url`` or
         ``kind`` cannot be used.
     """
-    found = _listed(arguments, settings, out)
-    return [_described(found, url, kind, settings.max_file_mb)] if url or kind else found
+    result = _listed(arguments, settings, out)
+    return [_described(result, url, kind, settings.max_file_mb)] if url or kind else result
 
 
 def _described(found: Sequence[Given], url: str, kind: str, max_file_mb: int) -> Given:
@@ -71,26 +71,26 @@ def _described(found: Sequence[Given], url: str, kind: str, max_file_mb: int) ->
 
 
 def _listed(arguments: Sequence[str], settings: Settings, out: Path | None) -> list[Given]:
-    found: list[Given] = []
+    result: list[Given] = []
     for argument in arguments:
         path = Path(argument)
         if not argument:
             raise BadInput("a page has an empty name; name a file, a folder, an address or -", subject="pages")
         if argument == STDIN:
-            if not any(page.name == "stdin" for page in found):  # standard input can be read only once
-                found.append(Given(_stdin(settings.max_file_mb), "stdin"))
+            if not any(page.name == "stdin" for page in result):  # standard input can be read only once
+                result.append(Given(_stdin(settings.max_file_mb), "stdin"))
         elif _ADDRESS.match(argument):
             if not is_address(argument):
                 raise BadInput(f"{argument}: this is no whole address; write it as https://HOST/PAGE", subject=argument)
-            found.append(Given(argument, argument))
+            result.append(Given(argument, argument))
         elif is_folder(path):
             inside = pages_of(path, reading_with(settings).suffixes, settings.max_files)
             if out is not None and out.resolve() != path.resolve() and out.resolve().is_relative_to(path.resolve()):
                 inside = [file for file in inside if not file.resolve().is_relative_to(out.resolve())]
-            found.extend(Given(file, str(file), path, file) for file in inside)
+            result.extend(Given(file, str(file), path, file) for file in inside)
         else:
-            found.append(Given(path, argument, path=path))
-    return found
+            result.append(Given(path, argument, path=path))
+    return result
 
 
 def read_given(

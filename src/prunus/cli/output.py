@@ -155,8 +155,8 @@ def shorten(text: str, columns: int) -> str:
     if sum(widths) <= columns and len(line) >= len(one_line(text[: columns * 8])):
         return line
     used = 0
-    for place, width in enumerate(widths):
+    for index, width in enumerate(widths):
         used += width
         if used > columns - 1:
-            return line[:place] + "…"
+            return line[:index] + "…"
     return line + "…"

@@ -113,46 +113,46 @@ class _Embedder(_Adopted):
     method = "embed"
 
     def embed(self, texts: Sequence[str], kind: str = "document") -> Any:
-        found = self._numbers(self._called(lambda: self._engine.embed(texts, kind)), (len(texts), -1), "texts")
-        norms = np.linalg.norm(found, axis=1) if found.size else np.ones(0)
+        result = self._numbers(self._called(lambda: self._engine.embed(texts, kind)), (len(texts), -1), "texts")
+        norms = np.linalg.norm(result, axis=1) if result.size else np.ones(0)
         if np.any(np.abs(norms - 1) > 1e-2) and np.any(norms[np.abs(norms - 1) > 1e-2] > 1e-6):
             raise self._wrong("it returned vectors that are not of unit norm")
-        return found.astype(np.float32, copy=False)
+        return result.astype(np.float32, copy=False)
 
 
 class _TokenCounter(_Adopted):
     method = "count"
 
     def count(self, texts: Sequence[str]) -> Any:
-        found = self._numbers(self._called(lambda: self._engine.count(texts)), (len(texts),), "texts")
-        if found.size and (found.dtype.kind == "f" or found.min() < 0):
+        result = self._numbers(self._called(lambda: self._engine.count(texts)), (len(texts),), "texts")
+        if result.size and (result.dtype.kind == "f" or result.min() < 0):
             raise self._wrong("it returned counts that are not whole numbers from 0")
-        return found
+        return result
 
 
 class _Clusterer(_Adopted):
     method = "layer"
 
     def layer(self, items: Any, limits: Any) -> Any:
-        found = self._called(lambda: self._engine.layer(items, limits))
+        result = self._called(lambda: self._engine.layer(items, limits))
         count = len(items.tokens)
-        for group in found if isinstance(found, list | tuple) else [None]:
+        for group in result if isinstance(result, list | tuple) else [None]:
             if not isinstance(group, np.ndarray) or group.dtype.kind not in "iu" or not len(group):
                 raise self._wrong("it returned something other than a list of arrays of item numbers")
             if group.min() < 0 or group.max() >= count:
                 raise self._wrong(f"it returned an item outside of the {count} items of the layer")
-        return found
+        return result
 
 
 class _Extractor(_Adopted):
     method = "extract"
 
     async def extract(self, query: str, tagged: Sequence[Any]) -> list[int] | None:
-        found = await self._awaited(self._engine.extract(query, tagged))
+        result = await self._awaited(self._engine.extract(query, tagged))
         known = {segment.tag for segment in tagged}
-        if found is not None and not (isinstance(found, list) and all(tag in known for tag in found)):
+        if result is not None and not (isinstance(result, list) and all(tag in known for tag in result)):
             raise self._wrong("it returned something other than a list of tags that it was shown, or None")
-        return found
+        return result
 
     async def _awaited(self, work: Any) -> Any:
         try:
@@ -171,54 +171,54 @@ class _Generator(_Extractor):
         return bool(getattr(self._engine, "writes", hasattr(self._engine, "stream")))
 
     async def generate(self, query: str, passages: Sequence[Any]) -> str:
-        found = await self._awaited(self._engine.generate(query, passages))
-        if not isinstance(found, str):
-            raise self._wrong(f"it returned {_called_what(found)}, not text")
-        return found
+        result = await self._awaited(self._engine.generate(query, passages))
+        if not isinstance(result, str):
+            raise self._wrong(f"it returned {_called_what(result)}, not text")
+        return result
 
 
 class _Planner(_Extractor):
     method = "plan"
 
     async def plan(self, conversation: Sequence[Any], now: Any) -> Plan:
-        found = await self._awaited(self._engine.plan(conversation, now))
-        if not isinstance(found, Plan):
-            raise self._wrong(f"it returned {_called_what(found)}, not a Plan")
-        return found
+        result = await self._awaited(self._engine.plan(conversation, now))
+        if not isinstance(result, Plan):
+            raise self._wrong(f"it returned {_called_what(result)}, not a Plan")
+        return result
 
 
 class _Summarizer(_Extractor):
     method = "summarize"
 
     async def summarize(self, batch: Sequence[Sequence[str]], max_tokens: int) -> list[Summary]:
-        found = await self._awaited(self._engine.summarize(batch, max_tokens))
+        result = await self._awaited(self._engine.summarize(batch, max_tokens))
         if (
-            not isinstance(found, list)
-            or len(found) != len(batch)
-            or not all(isinstance(summary, Summary) for summary in found)
+            not isinstance(result, list)
+            or len(result) != len(batch)
+            or not all(isinstance(summary, Summary) for summary in result)
         ):
             raise self._wrong(f"it did not return a list of {len(batch)} summaries")
-        return found
+        return result
 
 
 class _SearchProvider(_Extractor):
     method = "search"
 
     async def search(self, request: Any) -> Results:
-        found = await self._awaited(self._engine.search(request))
-        if not isinstance(found, Results):
-            raise self._wrong(f"it returned {_called_what(found)}, not Results")
-        return found
+        result = await self._awaited(self._engine.search(request))
+        if not isinstance(result, Results):
+            raise self._wrong(f"it returned {_called_what(result)}, not Results")
+        return result
 
 
 class _Format(_Adopted):
     method = "to_html"
 
     def to_html(self, page: Any) -> str | bytes:
-        found = self._called(lambda: self._engine.to_html(page))
-        if not isinstance(found, str | bytes):
-            raise self._wrong(f"it returned {_called_what(found)}, not HTML as text or bytes")
-        return found
+        result = self._called(lambda: self._engine.to_html(page))
+        if not isinstance(result, str | bytes):
+            raise self._wrong(f"it returned {_called_what(result)}, not HTML as text or bytes")
+        return result
 
 
 class _Model(_Adopted):

@@ -380,11 +380,11 @@ class TokenTree:
 
     def path(self, node: int) -> list[int]:
         """Return the tokens from the end of the prompt down to a node."""
-        found: list[int] = []
+        result: list[int] = []
         while node > 0:
-            found.append(int(self.token[node]))
+            result.append(int(self.token[node]))
             node = int(self.parent[node])
-        return found[::-1]
+        return result[::-1]
 
 
 @dataclass(frozen=True, slots=True)

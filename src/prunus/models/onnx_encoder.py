@@ -140,10 +140,10 @@ class OnnxGraph:
         ids = np.full((len(rows), width), self._pad_id, np.int64)
         mask = np.zeros((len(rows), width), np.int64)
         types = np.zeros((len(rows), width), np.int64)
-        for place, row in enumerate(rows):
-            ids[place, : len(row.ids)] = row.ids
-            types[place, : len(row.ids)] = row.types
-            mask[place, : max(1, len(row.ids))] = 1  # an empty mask would give NaN
+        for index, row in enumerate(rows):
+            ids[index, : len(row.ids)] = row.ids
+            types[index, : len(row.ids)] = row.types
+            mask[index, : max(1, len(row.ids))] = 1  # an empty mask would give NaN
         provided = dict(zip(_PROVIDED, (ids, mask, types, np.maximum(mask.cumsum(1) - 1, 0)), strict=True))
         feed = {name: provided[name].astype(_NUMBERS.get(kind, np.int64)) for name, kind in self._inputs.items()}
         try:

@@ -40,11 +40,11 @@ def info(**flags: Any) -> None:
       prunus cache info --json
     """
     settings = load_settings()
-    found = {name: {"holds": holds, **_info(name, settings)} for name, holds in STORES.items()}
+    result = {name: {"holds": holds, **_info(name, settings)} for name, holds in STORES.items()}
     if flags["as_json"]:
-        emit_json(found)
+        emit_json(result)
         return
-    for name, cache in found.items():
+    for name, cache in result.items():
         size = f"{cache['bytes'] / 2**20:,.1f} of {cache['max_bytes'] / 2**20:,.0f} MiB"
         emit(f"{name:10} {cache['entries']:>8,} {cache['holds']:36} {size:>22}  {cache['path']}")
 

@@ -138,10 +138,10 @@ def command(pages: tuple[str, ...], **flags: Any) -> None:
     started = time.perf_counter()
     settings = load_settings()
     out = Path(flags["output"]) if flags["output"] else None
-    found = pages_given(pages, settings, out, url=flags["url"], kind=flags["kind"])
+    result = pages_given(pages, settings, out, url=flags["url"], kind=flags["kind"])
     job = CleaningJob(
-        found,
-        targets_of(found, out, SUFFIXES[flags["format_"]], flags["as_json"]),
+        result,
+        targets_of(result, out, SUFFIXES[flags["format_"]], flags["as_json"]),
         flags["format_"],
         Style(
             links=flags["links"], images=flags["images"], full=flags["full"] or flags["pretty"], pretty=flags["pretty"]
@@ -156,9 +156,9 @@ def command(pages: tuple[str, ...], **flags: Any) -> None:
         job.run()
     except KeyboardInterrupt:
         raise Interrupted(_so_far(job, out)) from None
-    if len(found) > 1 and not flags["quiet"]:
+    if len(result) > 1 and not flags["quiet"]:
         skipped = f", {job.skipped} skipped" if job.skipped else ""
-        say(f"{job.done} of {counted(len(found), 'page')} cleaned{skipped}; {time.perf_counter() - started:.1f} s")
+        say(f"{job.done} of {counted(len(result), 'page')} cleaned{skipped}; {time.perf_counter() - started:.1f} s")
     settle(job.failures, job.done + job.skipped)
 
 

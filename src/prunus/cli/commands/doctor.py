@@ -126,16 +126,16 @@ def command(ping: bool, seconds: float, **flags: Any) -> None:
       prunus doctor --ping
       prunus doctor --ping --seconds 120
     """
-    found = examine()
+    result = examine()
     if ping:
-        found["ping"] = pinged(seconds)
+        result["ping"] = pinged(seconds)
     if flags["as_json"]:
-        emit_json(found)
+        emit_json(result)
     else:
-        emit(written(found, brief=flags["quiet"]))
-    if not found["works"]:
-        raise BadInput(f"the settings in force do not work: {found['problem']}")
-    failed = [ping for ping in found.get("ping", []) if not ping["works"]]
+        emit(written(result, brief=flags["quiet"]))
+    if not result["works"]:
+        raise BadInput(f"the settings in force do not work: {result['problem']}")
+    failed = [ping for ping in result.get("ping", []) if not ping["works"]]
     if failed:
         raise OutsideFailed(f"{failed[0]['kind']} {failed[0]['spec']}: {failed[0]['reason']}")
 
@@ -205,7 +205,7 @@ def _findings(kind: str, settings: Settings) -> list[Finding]:
     named = Maker(settings, Options()).specs.get(kind, "")
     specs = [spec.strip() for spec in named.split(",")] if kind == "search" else [named]
     in_force = {split_spec(spec)[0]: spec for spec in specs if spec}
-    found = []
+    result = []
     for name in engine_names(kind):
         state, reason = "works", ""
         spec = in_force.get(name, name)
@@ -224,10 +224,10 @@ def _findings(kind: str, settings: Settings) -> list[Finding]:
             state, reason = "needs", one_line(str(error))
         except Exception as error:  # a broken foreign engine must not keep the others from being tested
             state, reason = "fails", one_line(f"{type(error).__name__}: {error}")
-        found.append(Finding(kind, name, state, hide_secrets(reason), name in in_force))
+        result.append(Finding(kind, name, state, hide_secrets(reason), name in in_force))
     for name, package in shadowed(kind):
-        found.append(Finding(kind, name, "ignored", f"from {package}: a built-in engine has this name"))
-    return found
+        result.append(Finding(kind, name, "ignored", f"from {package}: a built-in engine has this name"))
+    return result
 
 
 def _made(kind: str, spec: str) -> tuple[str, str]:
@@ -286,9 +286,9 @@ def _try_index(settings: Settings, kind: str) -> None:
     with TemporaryDirectory() as folder:
         index = Index.open(Path(folder) / "index", settings=replace(settings, chunk_tokens=8, home=folder))
         index.add({f"page {number}": f"<p>{text}</p>" for number, text in enumerate(_TEXTS)})
-        found = index.retrieved(_QUESTION, 64, Retrieval("flat"))
+        result = index.retrieved(_QUESTION, 64, Retrieval("flat"))
         missing = index.store.unsummarised()
-    if not found.nodes or "1932" not in found.text:
+    if not result.nodes or "1932" not in result.text:
         raise BadInput(f"{getattr(settings, kind)}: retrieval does not find a document of its index")
     if index.pays:
         raise BadInput("a language model; prunus index summarize calls it")
@@ -424,18 +424,18 @@ async def _in_thread(work: Callable[[], Any]) -> Any:
 
 
 async def _embedder(engine: Any) -> str:
-    found = np.asarray(await _in_thread(lambda: engine.embed(["When does the ferry leave?"], "query")))
-    if found.ndim != 2 or len(found) != 1 or not math.isclose(float(np.linalg.norm(found[0])), 1.0, abs_tol=1e-3):
-        raise OutsideFailed(f"returned no vector of unit norm, but an array of shape {found.shape}")
-    return f"{found.shape[1]} dimensions"
+    result = np.asarray(await _in_thread(lambda: engine.embed(["When does the ferry leave?"], "query")))
+    if result.ndim != 2 or len(result) != 1 or not math.isclose(float(np.linalg.norm(result[0])), 1.0, abs_tol=1e-3):
+        raise OutsideFailed(f"returned no vector of unit norm, but an array of shape {result.shape}")
+    return f"{result.shape[1]} dimensions"
 
 
 async def _reranker(engine: Any) -> str:
     texts = ["The ferry leaves at noon.", "Charts are sold here."]
-    found = np.asarray(await _in_thread(lambda: engine.rerank("When does the ferry leave?", texts)))
-    if found.shape != (2,) or not np.isfinite(found).all():
-        raise OutsideFailed(f"returned no two finite scores, but an array of shape {found.shape}")
-    return f"{float(found[0]):.3f} for a text that answers, {float(found[1]):.3f} for a text that does not"
+    result = np.asarray(await _in_thread(lambda: engine.rerank("When does the ferry leave?", texts)))
+    if result.shape != (2,) or not np.isfinite(result).all():
+        raise OutsideFailed(f"returned no two finite scores, but an array of shape {result.shape}")
+    return f"{float(result[0]):.3f} for a text that answers, {float(result[1]):.3f} for a text that does not"
 
 
 async def _llm(engine: Any) -> str:
@@ -454,8 +454,8 @@ def _tokens_used(usage: Usage) -> str:
 
 
 async def _search(engine: Any) -> str:
-    found = await engine.search(SearchRequest("harbour tide table", count=1))
-    return counted(len(found.hits), "hit") + (f"; {'; '.join(found.warnings)}" if found.warnings else "")
+    result = await engine.search(SearchRequest("harbour tide table", count=1))
+    return counted(len(result.hits), "hit") + (f"; {'; '.join(result.warnings)}" if result.warnings else "")
 
 
 async def _planner(engine: Any) -> str:
@@ -466,8 +466,8 @@ async def _planner(engine: Any) -> str:
 
 
 async def _tokenizer(engine: Any) -> str:
-    found = await _in_thread(lambda: engine.count(["When does the ferry leave?"]))
-    return f"{int(found[0])} tokens for five words"
+    result = await _in_thread(lambda: engine.count(["When does the ferry leave?"]))
+    return f"{int(result[0])} tokens for five words"
 
 
 _TRIES: Final[Mapping[str, Callable[[Any], Awaitable[str]]]] = {

@@ -261,15 +261,15 @@ def info(index: str, **flags: Any) -> None:
       prunus index info handbook --documents --json
     """
     opened = _opened(index, flags)
-    found = opened.info()
+    result = opened.info()
     documents = [
         {name: getattr(document, name) for name in ("id", "title", "url", "language", "digest")}
         for document in opened.store.documents()
     ]
     if flags["as_json"]:
-        emit_json({**found, **({"list": documents} if flags["documents"] else {})})
+        emit_json({**result, **({"list": documents} if flags["documents"] else {})})
         return
-    emit(_info_text(opened.location, found))
+    emit(_info_text(opened.location, result))
     if flags["documents"]:
         emit("\n" + "\n".join(f"{document['id']}  {document['title']}".rstrip() for document in documents))
 
@@ -291,16 +291,16 @@ def retrieve(index: str, question: str, **flags: Any) -> None:
       prunus index retrieve handbook -q "What is it about?" --retrieval traversal --start-layer 2
     """
     opened = _opened(index, flags)
-    found = opened.retrieve(question, flags["budget"], flags["format_"], retrieval_from(flags))
+    result = opened.retrieve(question, flags["budget"], flags["format_"], retrieval_from(flags))
     if flags["as_json"]:
-        documents = [asdict(document) for document in found.documents]
-        kept = [asdict(block) for block in found.kept]
-        emit_json({"question": question, "output": found.output, "tokens": found.tokens, "budget": found.budget,
+        documents = [asdict(document) for document in result.documents]
+        kept = [asdict(block) for block in result.kept]
+        emit_json({"question": question, "output": result.output, "tokens": result.tokens, "budget": result.budget,
                    "documents": documents, "kept": kept})  # fmt: skip
     else:
-        emit(found.output)
+        emit(result.output)
     if not flags["quiet"]:
-        say(f"{found.tokens:,} of {found.budget:,} tokens, {counted(len(found.kept), 'part')}")
+        say(f"{result.tokens:,} of {result.budget:,} tokens, {counted(len(result.kept), 'part')}")
 
 
 @contextmanager

@@ -49,8 +49,8 @@ def tree(index: str, question: str, **flags: Any) -> None:
     if question:
         how = retrieval_from({**flags, "retrieval": flags["retrieval"] or "collapsed"})
         for name, retrieval in (("tree", how), ("flat", Retrieval("flat", how.documents))):
-            found = opened.retrieved(question, flags["budget"], retrieval)
-            ways.append(TreeMatches(name, [node.id for node in found.nodes], found.text, found.tokens))
+            result = opened.retrieved(question, flags["budget"], retrieval)
+            ways.append(TreeMatches(name, [node.id for node in result.nodes], result.text, result.tokens))
     if flags["page"]:
         write_whole(Path(flags["page"]), write_tree(drawing, question, ways))
         if not flags["quiet"]:

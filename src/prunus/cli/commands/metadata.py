@@ -33,8 +33,8 @@ def command(pages: tuple[str, ...], **flags: Any) -> None:
     settings = load_settings()
     given = pages_given(pages, settings)
     failures = Failures()
-    with closing(metadata_each([page.source for page in given], settings)) as found:
-        for page, known in zip(given, found, strict=True):
+    with closing(metadata_each([page.source for page in given], settings)) as result:
+        for page, known in zip(given, result, strict=True):
             if isinstance(known, PrunusError):
                 failures.note(known, page.name)
                 if flags["as_json"]:

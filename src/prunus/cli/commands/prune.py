@@ -188,11 +188,11 @@ def ranking(context: Context) -> str:
     After two stages, the blocks that the second stage scored come first: the two stages' scores have different scales.
     """
     ranked = sorted(context.blocks, key=lambda block: (-block.stage, -block.score, block.index))
-    last = max((place for place, block in enumerate(ranked) if block.kept), default=-1)
+    last = max((index for index, block in enumerate(ranked) if block.kept), default=-1)
     shown = ranked[: min(last + 1 + BELOW, MOST)]
     lines = [f"{'score':>9}  {'':7}  {'role':6}  {'words':>5}  {'path':{_PATH}}  first words"]
-    for place, block in enumerate(shown):
-        if place and block.stage != shown[place - 1].stage:
+    for index, block in enumerate(shown):
+        if index and block.stage != shown[index - 1].stage:
             lines.append(f"{'':9}  the score of the first stage from here on:")
         lines.append(_row(block))
     if len(shown) < len(ranked):

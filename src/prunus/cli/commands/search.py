@@ -49,26 +49,26 @@ def command(query: str, provider: str, **flags: Any) -> None:
         safe_search=web.safe_search,
         topic=web.topic,
     )
-    found = search(request, provider)
+    match = search(request, provider)
     if flags["as_json"]:
-        emit_json({"query": query, **asdict(found)})
-    elif found.hits:
-        emit(listed(found))
-    for warning in found.warnings:
+        emit_json({"query": query, **asdict(match)})
+    elif match.hits:
+        emit(listed(match))
+    for warning in match.warnings:
         say(f"prunus: {one_line(warning)}")
     if not flags["quiet"]:
-        cost = f", {found.usd:.4f} USD" if found.usd else ""
-        say(f"{counted(len(found.hits), 'hit')}{cost}; {time.perf_counter() - started:.2f} s")
-    if not found.hits:
+        cost = f", {match.usd:.4f} USD" if match.usd else ""
+        say(f"{counted(len(match.hits), 'hit')}{cost}; {time.perf_counter() - started:.2f} s")
+    if not match.hits:
         raise NothingFound("the search found nothing; try other keywords or another --search", subject=query[:200])
 
 
 def listed(found: Results) -> str:
     """Return hits as text: rank, title, date, provider, address and snippet."""
     lines: list[str] = []
-    for place, hit in enumerate(found.hits, 1):
+    for index, hit in enumerate(found.hits, 1):
         about = " · ".join(text for text in (hit.published, hit.engine) if text)
-        lines.append(f"{place:2}. {one_line(hit.title) or '(no title)'}")
+        lines.append(f"{index:2}. {one_line(hit.title) or '(no title)'}")
         lines.append(f"    {one_line(hit.url)}{'  (' + one_line(about) + ')' if about else ''}")
         if hit.snippet:
             lines.append(f"    {one_line(hit.snippet)}")

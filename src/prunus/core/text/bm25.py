@@ -55,11 +55,11 @@ def _stemmer(language: str) -> Any:
 
 def tokens(text: str) -> list[str]:
     """Cut text into lower-case tokens. Scripts without spaces become letters and pairs of letters."""
-    found = cast("list[str]", _TOKEN.findall(text.lower()))
+    results = cast("list[str]", _TOKEN.findall(text.lower()))
     if text.isascii():
-        return found
+        return results
     result: list[str] = []
-    for token in found:
+    for token in results:
         if _UNSPACED_RUN.match(token):
             result.extend(token)
             result.extend(token[i : i + 2] for i in range(len(token) - 1))
@@ -147,12 +147,12 @@ class BM25:
     def _find(self, number: int) -> _Postings:
         """Find the postings of a term by its number."""
         ordered = len(self._known) >= _SCANS
-        found = [np.unique(field.items_of(number, ordered), return_counts=True) for field in self._fields]
-        items, place = np.unique(np.concatenate([items for items, _ in found]), return_inverse=True)
-        weights = [counts * field.weight for (_, counts), field in zip(found, self._fields, strict=True)]
-        frequency = np.bincount(place, np.concatenate(weights), len(items)).astype(np.float64)
+        seen = [np.unique(field.items_of(number, ordered), return_counts=True) for field in self._fields]
+        items, position = np.unique(np.concatenate([items for items, _ in seen]), return_inverse=True)
+        weights = [counts * field.weight for (_, counts), field in zip(seen, self._fields, strict=True)]
+        frequency = np.bincount(position, np.concatenate(weights), len(items)).astype(np.float64)
         own = np.zeros(len(items), bool)
-        own[place[: len(found[0][0])]] = True
+        own[position[: len(seen[0][0])]] = True
         return _Postings(items.astype(np.int64), frequency * (self._k1 + 1) / (frequency + self._norm[items]), own)
 
     def idf(self, term: str) -> float:

@@ -130,4 +130,4 @@ def _samples() -> dict[str, Sample]:
 
 def _parts(text: str) -> set[str]:
     letters = f" {' '.join(text.lower().split())} "
-    return {letters[place : place + size] for size in (1, 2, 3) for place in range(len(letters) - size + 1)}
+    return {letters[index : index + size] for size in (1, 2, 3) for index in range(len(letters) - size + 1)}

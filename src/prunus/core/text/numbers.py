@@ -31,12 +31,12 @@ def bounded_int(value: object, otherwise: _T, *, least: int = 0, most: int, base
     if not isinstance(value, str):
         number = _whole(value)
         return otherwise if number is None else max(least, min(number, most))
-    found = _WHOLE.fullmatch(value) if base == 10 else _HEX.fullmatch(value)
-    if found is None:
+    result = _WHOLE.fullmatch(value) if base == 10 else _HEX.fullmatch(value)
+    if result is None:
         return otherwise
-    digits = found[2].lstrip("0")
+    digits = result[2].lstrip("0")
     number = int(digits or "0", base) if len(digits) <= _DIGITS else 10**_DIGITS
-    return max(least, min(-number if found[1] == "-" else number, most))
+    return max(least, min(-number if result[1] == "-" else number, most))
 
 
 def bounded_float(

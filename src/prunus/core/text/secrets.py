@@ -44,9 +44,9 @@ def secrets_in(text: str) -> list[str]:
 
     A user name alone is left out where it is short: it is a word, and no token.
     """
-    logins = [found[2] for found in _LOGIN.finditer(text)]
+    logins = [match[2] for match in _LOGIN.finditer(text)]
     passwords = [login.partition(":")[2] for login in logins]
-    values = [found[3].rstrip(_END) for found in _FIELD.finditer(text) if _is_secret(found)]
+    values = [match[3].rstrip(_END) for match in _FIELD.finditer(text) if _is_secret(match)]
     wholes = [login for login in logins if ":" in login or len(login) >= _TOKEN]
     return [secret for secret in (*wholes, *passwords, *values) if secret]
 

@@ -77,7 +77,7 @@ _LOOK: Final = 48
 
 def _enclosed(text: str) -> list[tuple[int, int]]:
     """Return the (start, end) of the outermost quotations and brackets that open and close in one line."""
-    found: list[tuple[int, int]] = []
+    result: list[tuple[int, int]] = []
     open_: list[tuple[str, int]] = []
     for match in _MARK.finditer(text):
         mark, at = match.group(), match.start()
@@ -98,10 +98,10 @@ def _enclosed(text: str) -> list[tuple[int, int]]:
             if mark == "\u201c" and any(_PAIRS.get(opening, opening) == "\u201c\u201d" for opening, _ in open_[-8:]):
                 opens, closes = False, True  # German quotations close with it
         if closes:
-            _close(wanted, at, open_, found)
+            _close(wanted, at, open_, result)
         elif opens:
             open_.append((mark, at))
-    return found
+    return result
 
 
 def _closes_straight(mark: str, before: str, after: str, open_: list[tuple[str, int]]) -> bool:

@@ -65,10 +65,10 @@ def _place_lone(lone: list[int], kept: list[list[int]], items: ClusterItems, lim
         totals = [int(np.sum(items.tokens[group])) for group in kept]
         for member in lone:
             size = int(items.tokens[member])
-            for place in np.argsort(-(means @ items.vectors[member]), kind="stable")[:8].tolist():
-                if limits.fits(len(kept[place]) + 1, totals[place] + size):
-                    kept[place].append(member)
-                    totals[place] += size
+            for index in np.argsort(-(means @ items.vectors[member]), kind="stable")[:8].tolist():
+                if limits.fits(len(kept[index]) + 1, totals[index] + size):
+                    kept[index].append(member)
+                    totals[index] += size
                     break
             else:
                 unplaced.append(member)

@@ -37,7 +37,7 @@ def chain(vectors: Vectors, weights: NDArray[np.float32]) -> list[Merge]:
     for row in range(len(near)):
         near[row] *= size[row] * size / (size[row] + size)
     np.fill_diagonal(near, np.inf)
-    found: list[tuple[float, int, int]] = []
+    result: list[tuple[float, int, int]] = []
     path: list[int] = []
     alive = np.ones(len(near), bool)
     for _ in range(len(near) - 1):
@@ -52,7 +52,7 @@ def chain(vectors: Vectors, weights: NDArray[np.float32]) -> list[Merge]:
             path.append(best)
         top, best = path.pop(), path.pop()
         height = near[top, best]
-        found.append((float(height), top, best))
+        result.append((float(height), top, best))
         joined = (size + size[top]) * near[top] + (size + size[best]) * near[best] - size * height
         joined /= size + size[top] + size[best]
         near[best] = near[:, best] = joined
@@ -60,8 +60,8 @@ def chain(vectors: Vectors, weights: NDArray[np.float32]) -> list[Merge]:
         near[best, best] = np.inf
         size[best] += size[top]
         alive[top] = False
-    found.sort(key=lambda merge: merge[0])  # stable: merges of equal height keep their order
-    return [(first, second) for _, first, second in found]
+    result.sort(key=lambda merge: merge[0])  # stable: merges of equal height keep their order
+    return [(first, second) for _, first, second in result]
 
 
 def graph(

@@ -40,8 +40,8 @@ class LayerVectors:
 
     def directions(self, places: Any) -> Vectors:
         """Return rows of unit norm; a row of zeros stays."""
-        found = self[places]
-        return np.asarray(found / np.maximum(np.linalg.norm(found, axis=-1, keepdims=True), 1e-12), np.float32)
+        result = self[places]
+        return np.asarray(result / np.maximum(np.linalg.norm(result, axis=-1, keepdims=True), 1e-12), np.float32)
 
 
 def shards(rows: LayerVectors, size: int, seed: int) -> Iterator[Ints]:

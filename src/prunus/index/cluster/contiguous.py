@@ -38,9 +38,9 @@ class Engine:
 
     def layer(self, items: ClusterItems, limits: ClusterLimits) -> list[Ints]:
         """Return groups of consecutive items that cover the layer."""
-        found = whole_layer(items, limits)
-        if found is not None:
-            return found
+        result = whole_layer(items, limits)
+        if result is not None:
+            return result
         groups: list[list[int]] = []
         for run in _runs(items):
             if self.model:
@@ -68,14 +68,14 @@ def _runs(items: ClusterItems) -> list[list[int]]:
 
 def _join_lone(groups: list[list[int]], tokens: Ints, limits: ClusterLimits) -> list[list[int]]:
     """Join a group of one item with the group before or after it, where the limits allow."""
-    found: list[list[int]] = []
+    result: list[list[int]] = []
     for group in groups:
-        lone = found and 1 in (len(group), len(found[-1]))
-        if lone and limits.fits(len(found[-1]) + len(group), int(np.sum(tokens[found[-1] + group]))):
-            found[-1] = found[-1] + group
+        lone = result and 1 in (len(group), len(result[-1]))
+        if lone and limits.fits(len(result[-1]) + len(group), int(np.sum(tokens[result[-1] + group]))):
+            result[-1] = result[-1] + group
         else:
-            found.append(list(group))
-    return found
+            result.append(list(group))
+    return result
 
 
 def _segments(vectors: NDArray[np.float64], tokens: Ints, limits: ClusterLimits) -> list[list[int]]:

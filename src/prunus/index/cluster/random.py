@@ -17,8 +17,8 @@ class Engine:
 
     def layer(self, items: ClusterItems, limits: ClusterLimits) -> list[Ints]:
         """Return disjoint groups of about ``fan_out`` items that cover the layer."""
-        found = whole_layer(items, limits)
-        if found is not None:
-            return found
+        result = whole_layer(items, limits)
+        if result is not None:
+            return result
         drawn = np.random.default_rng(limits.seed).permutation(len(items.tokens))
         return finish(list(windows(drawn.tolist(), items.tokens, limits)), items, limits)

@@ -104,14 +104,14 @@ class Engine:
             return [np.arange(count)]
         neighbours = chosen.global_neighbours or int((count - 1) ** 0.5)
         reduced = self._reduce(vectors, neighbours, seed)
-        found: list[Ints] = []
+        result: list[Ints] = []
         for cluster in self._soft(reduced, seed):
             if len(cluster) <= chosen.dimension + 1:
-                found.append(cluster)
+                result.append(cluster)
                 continue
             local = self._reduce(vectors[cluster], chosen.local_neighbours, seed)
-            found += [cluster[members] for members in self._soft(local, seed)]
-        return found
+            result += [cluster[members] for members in self._soft(local, seed)]
+        return result
 
     def _reduce(self, vectors: Vectors, neighbours: int, seed: int) -> NDArray[np.float64]:
         """Return the vectors reduced by UMAP, float64 [vectors, dimension]; zeros for vectors that are all equal."""

@@ -33,9 +33,9 @@ class Engine:
 
     def layer(self, items: ClusterItems, limits: ClusterLimits) -> list[Ints]:
         """Return disjoint groups that cover the layer, in order; one group where the layer is small."""
-        found = whole_layer(items, limits)
-        if found is not None:
-            return found
+        result = whole_layer(items, limits)
+        if result is not None:
+            return result
         vectors = np.nan_to_num(np.asarray(items.vectors, np.float32))
         groups: list[list[int]] = []
         for part in halves(vectors, np.arange(len(vectors)), self.part):
@@ -66,8 +66,8 @@ def _join_identical(vectors: Any, part: Ints, tokens: Ints, limits: ClusterLimit
     latest: dict[bytes, int] = {}
     points: list[tuple[int, list[int]]] = []
     totals: list[int] = []
-    for place, item in enumerate(part.tolist()):
-        key = vectors[place].tobytes()
+    for index, item in enumerate(part.tolist()):
+        key = vectors[index].tobytes()
         point = latest.get(key, -1)
         size = int(tokens[item])
         if point >= 0 and limits.fits(len(points[point][1]) + 1, totals[point] + size):
@@ -75,7 +75,7 @@ def _join_identical(vectors: Any, part: Ints, tokens: Ints, limits: ClusterLimit
             totals[point] += size
         else:
             latest[key] = len(points)
-            points.append((place, [item]))
+            points.append((index, [item]))
             totals.append(size)
     return points
 

@@ -25,13 +25,13 @@ def around(best: Ints, siblings: Ints, document: Ints, reach: int) -> Ints:
     :param reach: leaves on each side that count, at most.
     """
     allowed = np.minimum(np.maximum(1, siblings // RUN), reach)
-    found = [best]
+    result = [best]
     for step in range(1, int(allowed.max(initial=0)) + 1):
         for places in (best - step, best + step):
             inside = (allowed >= step) & (places >= 0) & (places < len(document))
             inside[inside] = document[places[inside]] == document[best[inside]]
-            found.append(places[inside])
-    return np.unique(np.concatenate(found))
+            result.append(places[inside])
+    return np.unique(np.concatenate(result))
 
 
 def scores_of(ids: Ints, matches: Ints, scores: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -38,8 +38,8 @@ def vector_of(text: str, above: str, language: str) -> tuple[str, int]:
     """Return (stemmed words as a tsvector, number of words); words of the headings ``above`` have the weight D."""
     places, count = _places(text, above, language)
     parts = (
-        f"{_quoted(word)}:{','.join(f'{at & _LAST}{_WEIGHTS[at >> 14]}' for at in found)}"
-        for word, found in places.items()
+        f"{_quoted(word)}:{','.join(f'{at & _LAST}{_WEIGHTS[at >> 14]}' for at in result)}"
+        for word, result in places.items()
     )
     return " ".join(parts), count
 
@@ -48,8 +48,8 @@ def packed(text: str, above: str, language: str) -> tuple[bytes, int]:
     """Return what :func:`vector_of` does, in PostgreSQL's binary format."""
     places, count = _places(text, above, language)
     parts = [len(places).to_bytes(4, "big")]
-    for word, found in places.items():
-        parts += [word.encode(), b"\0", struct.pack(f">H{len(found)}H", len(found), *found)]
+    for word, result in places.items():
+        parts += [word.encode(), b"\0", struct.pack(f">H{len(result)}H", len(result), *result)]
     return b"".join(parts), count
 
 
@@ -60,9 +60,9 @@ def _places(text: str, above: str, language: str) -> tuple[dict[str, list[int]],
     for part, weight in ((text, _WEIGHTS.index("A")), (above, _WEIGHTS.index("D"))):
         for word in stem(tokens(clean(part)), language):
             position += 1
-            found, at = places.setdefault(word[:_LONGEST], []), min(position, _LAST)
-            if len(found) < _MOST_PLACES and not (found and found[-1] & _LAST == at):
-                found.append(at | weight << 14)
+            result, at = places.setdefault(word[:_LONGEST], []), min(position, _LAST)
+            if len(result) < _MOST_PLACES and not (result and result[-1] & _LAST == at):
+                result.append(at | weight << 14)
     return places, position
 
 
@@ -71,8 +71,8 @@ def terms_of(query: str, languages: Sequence[str]) -> list[str]:
     words = tokens(clean(query))
     words = [word for word in words if word not in QUERY_NOISE] or words
     words = list(dict.fromkeys(words))[:_TERMS]
-    found = sorted({stemmed[:_LONGEST] for language in languages or [""] for stemmed in stem(words, language)})
-    return found[: 2 * _TERMS]
+    result = sorted({stemmed[:_LONGEST] for language in languages or [""] for stemmed in stem(words, language)})
+    return result[: 2 * _TERMS]
 
 
 def any_of(terms: Sequence[str]) -> str:

@@ -44,28 +44,28 @@ class Engine:
         if not lines:
             return ""
         tokens = self.tokenizer.count(lines)
-        fitting = [place for place in range(len(lines)) if tokens[place] < max_tokens]
+        fitting = [at for at in range(len(lines)) if tokens[at] < max_tokens]
         if not fitting:
             return shortened(min(lines, key=len), max_tokens, self.tokenizer.count)
-        lines, tokens = [lines[place] for place in fitting], tokens[fitting]
+        lines, tokens = [lines[at] for at in fitting], tokens[fitting]
         vectors = np.asarray(self.embedder.embed(lines, "document"), np.float32)
         chosen: list[int] = []
-        for place in _by_relevance(vectors, tokens, max_tokens, self.novelty):
-            summary = " ".join(lines[index] for index in sorted([*chosen, place]))
+        for at in _by_relevance(vectors, tokens, max_tokens, self.novelty):
+            summary = " ".join(lines[index] for index in sorted([*chosen, at]))
             if int(self.tokenizer.count([summary])[0]) <= max_tokens:
-                chosen.append(place)
+                chosen.append(at)
         return " ".join(lines[index] for index in sorted(chosen))
 
 
 def _sentences(texts: Sequence[str]) -> list[str]:
     """Return the sentences of a group, each once, in order."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for text in texts:
         for sentence in sentences(text):
             line = " ".join(sentence.split())
             if line:
-                found.setdefault(normalise(line), line)
-    lines = list(found.values())
+                result.setdefault(normalise(line), line)
+    lines = list(result.values())
     long = [line for line in lines if len(line) > 60 or len(line.split()) >= _SHORTEST or not line.isascii()]
     lines = long or lines
     return lines[:: 1 + (len(lines) - 1) // _MOST] if lines else lines
@@ -77,15 +77,15 @@ def _by_relevance(vectors: NDArray[np.float32], tokens: Ints, budget: int, novel
     central = vectors @ (mean / max(float(np.linalg.norm(mean)), 1e-9))
     nearest = np.full(len(vectors), -np.inf)
     available = np.ones(len(vectors), bool)
-    found: list[int] = []
+    result: list[int] = []
     remaining = budget
     while True:
         value = central - novelty * np.where(np.isfinite(nearest), nearest, 0.0)
         value = np.where(available & (tokens <= remaining), value, -np.inf)
         best = int(value.argmax())
         if not np.isfinite(value[best]):
-            return found
-        found.append(best)
+            return result
+        result.append(best)
         available[best] = False
         remaining -= int(tokens[best])
         nearest = np.maximum(nearest, vectors @ vectors[best])

@@ -184,12 +184,12 @@ def _options(named: str) -> tuple[str, dict[str, str]]:
 def _in_order(data: Any) -> list[Any]:
     """Return the embeddings of an OpenAI response, ordered by their index; each index must occur once."""
     rows = {
-        bounded_int(entry.get("index", place), -1, least=-1, most=len(data)): entry["embedding"]
-        for place, entry in enumerate(data)
+        bounded_int(entry.get("index", index), -1, least=-1, most=len(data)): entry["embedding"]
+        for index, entry in enumerate(data)
     }
     if sorted(rows) != list(range(len(data))):
         raise ValueError("an index is missing or doubled")
-    return [rows[place] for place in range(len(rows))]
+    return [rows[index] for index in range(len(rows))]
 
 
 def _parts(texts: list[str], batch: int) -> Iterator[list[str]]:

@@ -78,7 +78,7 @@ class Engine:
         """
         table, pieces = static_model()
         vectors = np.empty((len(texts), self.dimension), np.float32)
-        found = pieces.of([text[:_LONGEST] for text in texts])
+        result = pieces.of([text[:_LONGEST] for text in texts])
         for start in range(0, len(texts), 256):  # bounded memory: a slice of texts at a time
-            vectors[start : start + 256] = mean_vectors(table.rows, self.dimension, list(islice(found, 256)))
+            vectors[start : start + 256] = mean_vectors(table.rows, self.dimension, list(islice(result, 256)))
         return vectors

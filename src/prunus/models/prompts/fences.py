@@ -49,18 +49,18 @@ class FenceFilter:
         text = self._before + text
         keep = len(text) if last else max(first, self._start_of_fence(text))
         self._held, self._before = text[keep:], text[keep - 1 : keep]
-        shown, place = [], first
+        shown, position = [], first
         for fence in _FENCE.finditer(text, first, keep):
-            shown.append(self._written(text[place : fence.start()]))
+            shown.append(self._written(text[position : fence.start()]))
             self._drop_end = self._line_is_empty
-            place = fence.end()
-        shown.append(self._written(text[place:keep]))
+            position = fence.end()
+        shown.append(self._written(text[position:keep]))
         return "".join(shown)
 
     def _start_of_fence(self, text: str) -> int:
         """Return where the text begins that may still become a fence line; its length where nothing may."""
-        found = _MAY_BE.search(text, max(0, len(text) - _HELD))
-        return found.start() if found else len(text)
+        match = _MAY_BE.search(text, max(0, len(text) - _HELD))
+        return match.start() if match else len(text)
 
     def _written(self, text: str) -> str:
         if self._drop_end and text:

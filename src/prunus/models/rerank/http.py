@@ -96,7 +96,7 @@ class Engine:
             ) from error
         if sorted(known) != list(range(count)) or len(rows) != count:
             raise OutsideFailed(f"{self._url}: {len(rows)} scores came back for {count} texts", subject=self._url)
-        scores = np.asarray([known[place] for place in range(count)])
+        scores = np.asarray([known[index] for index in range(count)])
         if not np.isfinite(scores).all():
             raise OutsideFailed(f"{self._url}: scores are not finite", subject=self._url)
         return scores

@@ -86,10 +86,10 @@ class Engine:
 
     def count(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Return the number of tokens of each text, shape [n]."""
-        found = np.empty(len(texts), np.int64)
+        result = np.empty(len(texts), np.int64)
         for start in range(0, len(texts), _TEXTS):
-            found[start : start + _TEXTS] = self._counts(texts[start : start + _TEXTS])
-        return found
+            result[start : start + _TEXTS] = self._counts(texts[start : start + _TEXTS])
+        return result
 
     def _counts(self, texts: Sequence[str]) -> list[int]:
         parts = [[text] if _RARE.search(text) else _PART.findall(text) for text in texts]

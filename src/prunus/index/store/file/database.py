@@ -277,10 +277,10 @@ def _schema_checksum(file: sqlite3.Connection) -> int:
 
 def _words_checksum(file: sqlite3.Connection, table: str) -> int:
     """Return the checksum of a full-text index and of the sizes of its rows."""
-    found = 0
+    result = 0
     for part in ("config", "data", "idx"):
         for row in file.execute(f"SELECT * FROM {table}_{part}"):  # noqa: S608 - ours
-            found = checksum(*row, before=found)
+            result = checksum(*row, before=result)
     # one text of all sizes: a row is small, and there are as many as nodes
     query = f"SELECT count(*), group_concat(id || ' ' || hex(sz)) FROM {table}_docsize"  # noqa: S608 - ours
-    return checksum(*file.execute(query).fetchone(), before=found)
+    return checksum(*file.execute(query).fetchone(), before=result)

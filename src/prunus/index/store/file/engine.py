@@ -200,10 +200,10 @@ class Engine:
         :raises BadInput: the document is not in the index.
         """
         with self._reading() as (file, _):
-            found = _rows.document(file, id)
-        if found is None:
+            result = _rows.document(file, id)
+        if result is None:
             raise BadInput(f"{self.folder}: there is no document {id!r}", subject=id)
-        return found
+        return result
 
     # --- the tree ----------------------------------------------------------------------------
 
@@ -227,12 +227,12 @@ class Engine:
             first = about["rows"]
             after = first + len(parents)
             ids: list[int] = []
-            for place, parent in enumerate(parents):
+            for index, parent in enumerate(parents):
                 row = after if parent.text else -1
                 after += bool(parent.text)
                 number = numbers.get(parent.document)
                 text = _rows.clean(parent.text)
-                values = (parent.layer, number, -1, 0, 0, text, parent.tokens, _rows.NOT_ABOVE, row, first + place)
+                values = (parent.layer, number, -1, 0, 0, text, parent.tokens, _rows.NOT_ABOVE, row, first + index)
                 ids.append(_rows.put_node(file, values))
                 children = [child if child >= 0 else ids[-1 - child] for child in parent.children]
                 if not children or not known.issuperset(children):
@@ -261,8 +261,8 @@ class Engine:
         """Write summaries (node, text, tokens) and their embeddings; deleted nodes are skipped."""
         check_vectors(self.dimension, "summaries", len(summaries), vectors)
         with self._changing(_SUMMARIES) as (file, about):
-            for place, (node, text, tokens) in enumerate(summaries):
-                _rows.put_summary(file, node, text, tokens, about["rows"] + place)
+            for index, (node, text, tokens) in enumerate(summaries):
+                _rows.put_summary(file, node, text, tokens, about["rows"] + index)
             self._append(file, about, vectors)
 
     def unsummarised(self) -> list[tuple[int, int]]:
@@ -272,26 +272,26 @@ class Engine:
 
     def edges(self) -> dict[int, list[int]]:
         """Return the children of every parent."""
-        found: dict[int, list[int]] = {}
+        result: dict[int, list[int]] = {}
         with self._reading() as (file, about):
             self._once("edges", about, lambda: check_structure(file, "edges"))
             for parent, child in file.execute("SELECT parent, child FROM edges ORDER BY parent, child"):
-                found.setdefault(parent, []).append(child)
-        return found
+                result.setdefault(parent, []).append(child)
+        return result
 
     # --- retrieval ---------------------------------------------------------------------------
 
     def get(self, ids: Sequence[int]) -> list[Node]:
         """Return the nodes of these numbers, in their order; missing numbers are left out."""
         with self._reading() as (file, about):
-            found = _rows.nodes(file, [int(id) for id in ids])
+            result = _rows.nodes(file, [int(id) for id in ids])
             if self._is_large(about):
-                missing = sorted({int(id) for id in ids} - {node.id for node in found})
+                missing = sorted({int(id) for id in ids} - {node.id for node in result})
                 if np.isin(missing, self._node_columns(file, about).columns[0]).any():
                     raise Damaged("rows of its nodes are missing")
-                if any(node.layer for node in found):
+                if any(node.layer for node in result):
                     self._once("edges", about, lambda: check_structure(file, "edges"))
-        return found
+        return result
 
     def lexical(self, query: str, layer: str = "leaves") -> dict[int, float]:
         """Return the BM25 score of every node with a term of the query; higher is better.
@@ -310,8 +310,8 @@ class Engine:
         :raises BadInput: a document is not in the index.
         """
         with self._reading() as (file, about):
-            found = self._searched(file, about) if self._is_large(about) else None
-            return found.candidates(search, self.location) if found else None
+            result = self._searched(file, about) if self._is_large(about) else None
+            return result.candidates(search, self.location) if result else None
 
     def version(self) -> int:
         """Return the number of the state, without reading the nodes."""
@@ -371,7 +371,7 @@ class Engine:
 
     def damage(self) -> list[str]:
         """Check everything that is stored; return each damaged part in one line."""
-        found: list[str] = []
+        result: list[str] = []
         with self._database.opened() as file, reading(file):
             about = meta(file)
             checks: list[Callable[[], object]] = [
@@ -388,20 +388,20 @@ class Engine:
                 try:
                     one()
                 except Damaged as error:
-                    found.append(f"{error.path or self._database.path}: damaged ({error})")
-        return found
+                    result.append(f"{error.path or self._database.path}: damaged ({error})")
+        return result
 
     # --- notes -------------------------------------------------------------------------------
 
     def notes(self, prefix: str = "") -> dict[str, str]:
         """Return the notes whose names begin with ``prefix``."""
-        found = {}
+        result = {}
         with self._reading() as (file, _):
             query = "SELECT name, text, checksum FROM notes WHERE substr(name, 1, ?) = ? ORDER BY name"
             for name, text, known in file.execute(query, (len(prefix), prefix)):
                 check(f"note {name}", known, name, text)
-                found[name] = text
-        return found
+                result[name] = text
+        return result
 
     def put_notes(self, notes: Mapping[str, str]) -> None:
         """Write notes, all of them or none; an empty text deletes a note. The version stays as it is."""
@@ -457,28 +457,28 @@ class Engine:
         That is all tables. In a large index whose nodes are in a file, it is this file, and rows are checked when they
         are read.
         """
-        found = self._columns
-        if found is None or found.state != about["state"]:
+        result = self._columns
+        if result is None or result.state != about["state"]:
             check_schema(file, about)
             checked_rows(file, "notes")
             large = self._is_large(about)
-            found = stored_columns(self.folder, about["state"]) if large else None
-            if found is None:
+            result = stored_columns(self.folder, about["state"]) if large else None
+            if result is None:
                 check_structure(file, "documents", "nodes", "edges", "notes")
                 self._checked_in["edges"] = about["state"]
-                found = node_columns(file, about["state"])
+                result = node_columns(file, about["state"])
                 if large:
-                    store_columns(self.folder, found)
-            self._columns = found
-        return found
+                    store_columns(self.folder, result)
+            self._columns = result
+        return result
 
     def _searched(self, file: sqlite3.Connection, about: dict[str, Any]) -> LargeSearch | None:
         """Return the search of the state that a transaction reads; None where its file cannot be written."""
         with self._lock:
             if self._search[0] != about["state"]:
                 nodes = self._node_columns(file, about)
-                found = large_search(self.folder, about, file, nodes, self._matrix(file, about))
-                self._search = (about["state"], found) if found else ("", None)
+                result = large_search(self.folder, about, file, nodes, self._matrix(file, about))
+                self._search = (about["state"], result) if result else ("", None)
             return self._search[1]
 
     def _matrix(self, file: sqlite3.Connection, about: dict[str, Any]) -> MatrixRows:
@@ -552,11 +552,11 @@ class Engine:
 
     def _read_view(self, file: sqlite3.Connection) -> View:
         about = meta(file)
-        found = self._node_columns(file, about)
+        result = self._node_columns(file, about)
         self._checked_in["tables"] = about["state"]
         matrix = self._matrix(file, about).all()
         make: Any = View  # the columns are in the order of its fields
-        return cast(View, make(*found.columns[:7], matrix, found.names, found.languages, about["version"]))
+        return cast(View, make(*result.columns[:7], matrix, result.names, result.languages, about["version"]))
 
 
 def _end(file: sqlite3.Connection) -> str:

@@ -104,10 +104,10 @@ def node_columns(file: sqlite3.Connection, state: str) -> NodeColumns:
 def stored_columns(folder: Path, state: str) -> NodeColumns | None:
     """Return the nodes from their file; None where it is missing, damaged, or of another state."""
     try:
-        found, arrays = read_arrays(folder / NODES)
+        result, arrays = read_arrays(folder / NODES)
     except Damaged:
         return None
-    if found["state"] != state:
+    if result["state"] != state:
         return None
     names, languages = json.loads(arrays["names"].tobytes())
     return NodeColumns(state, arrays["columns"], names, languages)
@@ -158,7 +158,7 @@ def words_of(file: sqlite3.Connection, ids: Ints, name: str) -> Postings:
 
     :raises Damaged: the words of a node do not match their checksum.
     """
-    found = Postings(name)
+    result = Postings(name)
     table = WORDS[0] if name == "leaves" else WORDS[1]
     for part in _rows.sliced(ids.tolist()):
         marks = ",".join("?" * len(part))
@@ -170,12 +170,12 @@ def words_of(file: sqlite3.Connection, ids: Ints, name: str) -> Postings:
         for id in part:
             words, text, above = known.get(id, (0, None, None))
             if text is None and not words:
-                found.add("", "")
+                result.add("", "")
             elif text is None or above is None or checksum(text, above) != words:
                 raise Damaged(f"the full text of node {id} does not match its checksum")
             else:
-                found.add(text, above)
-    return found
+                result.add(text, above)
+    return result
 
 
 def _faiss() -> Any:
@@ -225,8 +225,8 @@ class Nearest:
 
     def of(self, vector: Vectors, count: int) -> Ints:
         """Return the numbers of about ``count`` vectors with the greatest inner products, in any order."""
-        _, found = self._index.search(vector[None], count)
-        return np.asarray(found[0][found[0] >= 0], np.int64)
+        _, match = self._index.search(vector[None], count)
+        return np.asarray(match[0][match[0] >= 0], np.int64)
 
 
 def _dots(vectors: Vectors, vector: Vectors) -> NDArray[np.float32]:
@@ -263,10 +263,10 @@ class _Kind:
 
         def of(places: Ints) -> NDArray[np.float64]:
             base = self._base[places]
-            found = np.zeros(len(base), np.float64)
-            found[base >= 0] = scores[base[base >= 0]]
-            found[base < 0] = fresh[-1 - base[base < 0]]
-            return found
+            result = np.zeros(len(base), np.float64)
+            result[base >= 0] = scores[base[base >= 0]]
+            result[base < 0] = fresh[-1 - base[base < 0]]
+            return result
 
         moments = moments_of(float(scores.sum(dtype=np.float64)), float(np.dot(scores, scores)), len(scores))
         best = best[np.argsort(-of(best), kind="stable")[:count]]
@@ -407,10 +407,10 @@ def large_search(
     state = {"generation": about["generation"], "embedder": about["embedder"]}
     for _ in range(2):
         try:
-            found, arrays = read_arrays(folder / SEARCH)
+            result, arrays = read_arrays(folder / SEARCH)
         except Damaged:
-            found, arrays = {}, {}
-        search = LargeSearch(arrays, nodes, rows, file) if found == state else None
+            result, arrays = {}, {}
+        search = LargeSearch(arrays, nodes, rows, file) if result == state else None
         if search is not None and search.is_usable:
             return search
         try:

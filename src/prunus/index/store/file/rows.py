@@ -34,12 +34,12 @@ def put_document(file: sqlite3.Connection, document: IndexedDocument) -> int:
     fields = (document.id, document.title, document.url, document.digest, document.language, metadata, document.text)
     *record, text = (clean(field) for field in fields)
     body = body_digest(text, document.source)
-    found = file.execute(
+    result = file.execute(
         "INSERT INTO documents (id, title, url, digest, language, metadata, text, source, body) "
         "VALUES (?,?,?,?,?,?,?,?,?)",
         (*record, text, document.source, body),
     )
-    number = int(found.lastrowid or 0)
+    number = int(result.lastrowid or 0)
     file.execute("UPDATE documents SET checksum = ? WHERE number = ?", (checksum(number, *record, body), number))
     return number
 
@@ -68,11 +68,11 @@ def document(file: sqlite3.Connection, id: str) -> IndexedDocument | None:
 
 def put_leaves(file: sqlite3.Connection, number: int, leaves: Sequence[Leaf], row: int, language: str) -> None:
     """Write a document's leaves; their vectors are in the matrix from ``row`` on."""
-    for place, leaf in enumerate(leaves):
+    for index, leaf in enumerate(leaves):
         text = clean(leaf.text)
         above = json.dumps([clean(line) for line in leaf.above], ensure_ascii=False)
-        vector_row = row + place
-        values = (0, number, place, leaf.start, leaf.end, text, leaf.tokens, above, vector_row, vector_row)
+        vector_row = row + index
+        values = (0, number, index, leaf.start, leaf.end, text, leaf.tokens, above, vector_row, vector_row)
         node = put_node(file, values)
         put_terms(file, "leaf_terms", node, text, " ".join(leaf.above), language)
         put_checksum(file, node)
@@ -81,12 +81,12 @@ def put_leaves(file: sqlite3.Connection, number: int, leaves: Sequence[Leaf], ro
 def put_node(file: sqlite3.Connection, values: tuple[Any, ...]) -> int:
     """Write a node; return its number. The caller writes its checksum."""
     _, _, _, _, _, text, _, above, _, _ = values
-    found = file.execute(
+    result = file.execute(
         "INSERT INTO nodes (layer, document, place, first, last, text, tokens, above, own, routing, body) "
         "VALUES (?,?,?,?,?,?,?,?,?,?,?)",
         (*values, checksum(text, above)),
     )
-    return int(found.lastrowid or 0)
+    return int(result.lastrowid or 0)
 
 
 def put_summary(file: sqlite3.Connection, id: int, text: str, tokens: int, own: int) -> None:
@@ -149,7 +149,7 @@ def matched(file: sqlite3.Connection, table: str, query: str, languages: Sequenc
 
 def nodes(file: sqlite3.Connection, ids: Sequence[int]) -> list[Node]:
     """Return the nodes of these numbers, in their order; missing numbers are left out."""
-    found: dict[int, Node] = {}
+    result: dict[int, Node] = {}
     for part in sliced(ids):
         marks = ",".join("?" * len(part))
         children: dict[int, list[int]] = {}
@@ -164,8 +164,8 @@ def nodes(file: sqlite3.Connection, ids: Sequence[int]) -> list[Node]:
             check(f"node {id}", known, *row)
             check(f"the text of node {id}", body, text, above)
             below = tuple(children.get(id, ()))
-            found[id] = Node(id, layer, name or "", place, first, last, text, tokens, tuple(json.loads(above)), below)
-    return [found[id] for id in ids if id in found]
+            result[id] = Node(id, layer, name or "", place, first, last, text, tokens, tuple(json.loads(above)), below)
+    return [result[id] for id in ids if id in result]
 
 
 def ancestors(file: sqlite3.Connection, ids: Sequence[int]) -> list[int]:
@@ -208,9 +208,9 @@ def drop(file: sqlite3.Connection, ids: Sequence[int]) -> None:
 
 def drop_node(file: sqlite3.Connection, id: int) -> None:
     """Delete a node and its words; its edges stay. A node that is gone is skipped."""
-    found = file.execute("SELECT layer FROM nodes WHERE id = ?", (id,)).fetchone()
-    if found:
-        drop_terms(file, "summary_terms" if found[0] else "leaf_terms", id)
+    result = file.execute("SELECT layer FROM nodes WHERE id = ?", (id,)).fetchone()
+    if result:
+        drop_terms(file, "summary_terms" if result[0] else "leaf_terms", id)
         file.execute("DELETE FROM nodes WHERE id = ?", (id,))
 
 
@@ -224,9 +224,9 @@ def put_growth(file: sqlite3.Connection, growth: Growth, row: int) -> None:
     """Apply a growth; its means of leaves are in the matrix from ``row`` on."""
     numbers = {id: number for number, id in file.execute("SELECT number, id FROM documents")}
     real: dict[int, int] = {}
-    for place, parent in enumerate(growth.parents):
-        values = (parent.layer, numbers.get(parent.document), -1, 0, 0, "", 0, NOT_ABOVE, -1, row + place)
-        real[-1 - place] = id = put_node(file, values)
+    for index, parent in enumerate(growth.parents):
+        values = (parent.layer, numbers.get(parent.document), -1, 0, 0, "", 0, NOT_ABOVE, -1, row + index)
+        real[-1 - index] = id = put_node(file, values)
         put_checksum(file, id)
     for id in growth.gone:
         file.execute("DELETE FROM edges WHERE parent = ? OR child = ?", (id, id))
@@ -238,7 +238,7 @@ def put_growth(file: sqlite3.Connection, growth: Growth, row: int) -> None:
         file.executemany("INSERT INTO edges VALUES (?, ?)", pairs)
     drop_summaries(file, growth.dirty)
     first = row + len(growth.parents)
-    for place, (node, document) in enumerate(zip(growth.dirty, growth.documents, strict=True)):
-        row_values = (first + place, numbers.get(document), node)
+    for index, (node, document) in enumerate(zip(growth.dirty, growth.documents, strict=True)):
+        row_values = (first + index, numbers.get(document), node)
         file.execute("UPDATE nodes SET routing = ?, document = ? WHERE id = ?", row_values)
         put_checksum(file, node)

@@ -125,8 +125,8 @@ def _put_blocks(file: sqlite3.Connection, row: int, vectors: Vectors) -> None:
         number, used = divmod(row + start, BLOCK)
         part = np.ascontiguousarray(vectors[start : start + BLOCK - used], "<f4")
         (before,) = file.execute("SELECT max(checksum) FROM blocks WHERE number = ?", (number,)).fetchone()
-        found = zlib.crc32(part.data, before if used and before else 0)
-        file.execute("INSERT OR REPLACE INTO blocks VALUES (?, ?)", (number, found))
+        result = zlib.crc32(part.data, before if used and before else 0)
+        file.execute("INSERT OR REPLACE INTO blocks VALUES (?, ?)", (number, result))
         start += len(part)
 
 

@@ -189,12 +189,12 @@ class Engine:
         """
         version = self._table.latest()
         columns = ["key", "record", "text", "source", "sha256"]
-        found = self._table.among(version, columns, "key", [document_key(id)], "kind = 'document'").to_pylist()
-        if not found:
+        result = self._table.among(version, columns, "key", [document_key(id)], "kind = 'document'").to_pylist()
+        if not result:
             raise BadInput(f"{self.location}: there is no document {id!r}", subject=id)
-        if sha256_of(found[0]) != found[0]["sha256"]:
+        if sha256_of(result[0]) != result[0]["sha256"]:
             raise self._table.damaged(f"document {id}")
-        return read_document(found[0])
+        return read_document(result[0])
 
     # --- the tree ----------------------------------------------------------------------------
 
@@ -277,14 +277,14 @@ class Engine:
         numbers = sorted({row["document"] for row in rows if row["document"] >= 0})
         documents = self._table.among(version, ["id", "key"], "id", numbers, "kind = 'document'").to_pylist()
         names = {row["id"]: row["key"].partition(" ")[2] for row in documents}
-        found = {
+        result = {
             row["id"]: Node(
                 row["id"], row["layer"], names.get(row["document"], ""), row["place"], row["first"], row["last"],
                 row["text"], row["tokens"], tuple(json.loads(row["above"])), tuple(row["children"] or ()),
             )
             for row in rows
         }  # fmt: skip
-        return [found[id] for id in wanted if id in found]
+        return [result[id] for id in wanted if id in result]
 
     def lexical(self, query: str, layer: str = "leaves") -> dict[int, float]:
         """Return the BM25 score of every node with a term of the query; higher is better.
@@ -377,19 +377,19 @@ class Engine:
 
     def damage(self) -> list[str]:
         """Read everything that is stored; return each damaged part in one line."""
-        found: list[str] = []
+        result: list[str] = []
         try:
             for row in self._table.rows(self._table.latest(), [*WHOLE, *WORDS], "kind = 'node'"):
                 if row["crc"] != crc_of(row):
-                    found.append(f"{self.location}: damaged (the text of node {row['id']})")
+                    result.append(f"{self.location}: damaged (the text of node {row['id']})")
             for document in self.documents():
                 try:
                     self.document(document.id)
                 except BadInput as error:
-                    found.append(str(error).partition(";")[0])
+                    result.append(str(error).partition(";")[0])
         except BadInput as error:
-            found.append(str(error).partition(";")[0])
-        return found
+            result.append(str(error).partition(";")[0])
+        return result
 
     def compact(self) -> None:
         """Write few large files instead of many, let Lance's indexes take in new rows, and remove old versions."""

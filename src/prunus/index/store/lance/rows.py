@@ -101,8 +101,8 @@ class Change:
     def numbers(self, ids: set[str]) -> dict[str, int]:
         """Return the numbers of documents by id."""
         wanted = {document_key(id): id for id in ids if id}
-        found = self.table.among(self.version, ["key", "id"], "key", wanted, "kind = 'document'").to_pylist()
-        return {wanted[row["key"]]: row["id"] for row in found}
+        result = self.table.among(self.version, ["key", "id"], "key", wanted, "kind = 'document'").to_pylist()
+        return {wanted[row["key"]]: row["id"] for row in result}
 
     def put_note(self, name: str, text: str) -> None:
         """Write a note; an empty text deletes it."""

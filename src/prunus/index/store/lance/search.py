@@ -117,8 +117,8 @@ def _nearest(table: LanceTable, version: Any, search: NodeSearch, where: str) ->
     nearest = {"column": "own", "q": np.asarray(search.vector, np.float32), "k": search.count, "metric": "dot",
                "nprobes": 24, "refine_factor": 2}  # fmt: skip
     with table.errors():
-        found = version.to_table(columns=["id", "_distance"], nearest=nearest, filter=where, prefilter=True)
-    return [int(id) for id in ints(found, "id")]
+        result = version.to_table(columns=["id", "_distance"], nearest=nearest, filter=where, prefilter=True)
+    return [int(id) for id in ints(result, "id")]
 
 
 def _matching(table: LanceTable, version: Any, terms: Sequence[str], where: str) -> tuple[Ints, NDArray[np.float64]]:
@@ -129,10 +129,10 @@ def _matching(table: LanceTable, version: Any, terms: Sequence[str], where: str)
 
     with table.errors():
         query = MultiMatchQuery(" ".join(terms), list(WORDS[1:]), boosts=[1.0, 0.5])
-        found = version.to_table(columns=["id", "_score"], full_text_query=query, filter=where, prefilter=True)
-    ids = ints(found, "id")
+        result = version.to_table(columns=["id", "_score"], full_text_query=query, filter=where, prefilter=True)
+    ids = ints(result, "id")
     order = np.argsort(ids)
-    return ids[order], np.asarray(found.column("_score").to_numpy(), np.float64)[order]
+    return ids[order], np.asarray(result.column("_score").to_numpy(), np.float64)[order]
 
 
 def _with_neighbours(table: LanceTable, version: Any, best: Any, reach: int) -> tuple[Any, Ints]:

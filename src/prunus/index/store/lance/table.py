@@ -152,8 +152,8 @@ class LanceTable:
 
     def rows(self, version: Any, columns: Sequence[str], where: str) -> list[dict[str, Any]]:
         """Return :meth:`read` as a list of rows."""
-        found: list[dict[str, Any]] = self.read(version, columns, where).to_pylist()
-        return found
+        result: list[dict[str, Any]] = self.read(version, columns, where).to_pylist()
+        return result
 
     # --- changes -------------------------------------------------------------------------------
 

@@ -141,10 +141,10 @@ class Engine:
         :raises BadInput: the document is not in the index.
         """
         with self._reading() as cursor:
-            found = _rows.document(cursor, id)
-        if found is None:
+            result = _rows.document(cursor, id)
+        if result is None:
             raise BadInput(f"{self.location}: there is no document {id!r}", subject=id)
-        return found
+        return result
 
     # --- the tree ----------------------------------------------------------------------------
 
@@ -210,11 +210,11 @@ class Engine:
 
     def edges(self) -> dict[int, list[int]]:
         """Return the children of every parent."""
-        found: dict[int, list[int]] = {}
+        result: dict[int, list[int]] = {}
         with self._reading() as cursor:
             for parent, child in cursor.execute("SELECT parent, child FROM edges ORDER BY parent, child").fetchall():
-                found.setdefault(parent, []).append(child)
-        return found
+                result.setdefault(parent, []).append(child)
+        return result
 
     # --- retrieval ---------------------------------------------------------------------------
 
@@ -298,14 +298,14 @@ class Engine:
 
     def damage(self) -> list[str]:
         """Check every document against its hash; return each damaged one in one line."""
-        found: list[str] = []
+        result: list[str] = []
         with self._reading() as cursor:
             for (id,) in cursor.execute("SELECT id FROM documents ORDER BY number").fetchall():
                 try:
                     _rows.document(cursor, id)
                 except _rows.DamagedDocument as error:
-                    found.append(f"{self.location}: damaged ({error})")
-        return found
+                    result.append(f"{self.location}: damaged ({error})")
+        return result
 
     def prepare(self) -> None:
         """Make the indexes of the vectors of a large index that has none; others read and write on.
@@ -347,8 +347,8 @@ class Engine:
     def _about(self) -> tuple[int, str, int] | None:
         with self._reading() as cursor:
             (there,) = cursor.execute("SELECT to_regclass(%s)", (f"{self._schema}.about",)).fetchone()
-            found = cursor.execute("SELECT layout, embedder, dimension FROM about").fetchone() if there else None
-            return (int(found[0]), str(found[1]), int(found[2])) if found else None
+            result = cursor.execute("SELECT layout, embedder, dimension FROM about").fetchone() if there else None
+            return (int(result[0]), str(result[1]), int(result[2])) if result else None
 
     def _create(self, embedder: str, dimension: int) -> None:
         """Create the tables; of two processes that try at once, the second finds them made."""

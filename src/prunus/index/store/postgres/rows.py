@@ -51,7 +51,7 @@ _COPY: Final = (
     "FROM STDIN (FORMAT BINARY)"
 )
 _COPIED: Final = 1_000
-"""Leaves of one statement: in a large index each goes into the index of vectors, and a statement has a limit of time."""
+"""Leaves of one statement: each goes into the index of vectors, too, and a statement has a limit of time."""
 
 _TYPES: Final = "int8 int4 int8 int4 int4 int4 text int4 text bytea bytea int4".split()
 """Types of its columns; vectors and tsvectors are given as their bytes."""
@@ -122,12 +122,12 @@ def document(cursor: Any, id: str) -> IndexedDocument | None:
 def leaf_rows(leaves: Sequence[Leaf], vectors: Vectors, language: str) -> list[tuple[Any, ...]]:
     """Return the rows of a document's leaves without their numbers; it takes time and needs no connection."""
     rows = []
-    for place, (leaf, vector) in enumerate(zip(leaves, np.asarray(vectors, ">f4"), strict=True)):
+    for index, (leaf, vector) in enumerate(zip(leaves, np.asarray(vectors, ">f4"), strict=True)):
         above = json.dumps([clean(line) for line in leaf.above], ensure_ascii=False)
         terms, words = _words.packed(leaf.text, " ".join(leaf.above), language)
         text = clean(leaf.text)
         own = len(vector).to_bytes(2, "big") + b"\0\0" + vector.tobytes()
-        rows.append((place, leaf.start, leaf.end, text, leaf.tokens, above, own, terms, words))
+        rows.append((index, leaf.start, leaf.end, text, leaf.tokens, above, own, terms, words))
     return rows
 
 
@@ -214,13 +214,13 @@ def drop_document(cursor: Any, id: str) -> bool:
 def put_growth(cursor: Any, growth: Growth) -> None:
     """Apply a growth."""
     known = documents_by_id(cursor)
-    real = {-1 - place: id for place, id in enumerate(numbers(cursor, len(growth.parents)))}
+    real = {-1 - index: id for index, id in enumerate(numbers(cursor, len(growth.parents)))}
     count = len(growth.parents)
     put_parents(
         cursor,
         [
-            (real[-1 - place], parent.layer, known.get(parent.document), "", 0, None, growth.routing[place])
-            for place, parent in enumerate(growth.parents)
+            (real[-1 - index], parent.layer, known.get(parent.document), "", 0, None, growth.routing[index])
+            for index, parent in enumerate(growth.parents)
         ],
     )
     cursor.execute("DELETE FROM nodes WHERE id = ANY(%s) AND layer > 0", (list(growth.gone),))
@@ -233,8 +233,8 @@ def put_growth(cursor: Any, growth: Growth) -> None:
     cursor.executemany(
         "UPDATE nodes SET routing = %s::vector, document = %s WHERE id = %s",
         [
-            (vector_text(growth.routing[count + place]), known.get(document), node)
-            for place, (node, document) in enumerate(zip(growth.dirty, growth.documents, strict=True))
+            (vector_text(growth.routing[count + index]), known.get(document), node)
+            for index, (node, document) in enumerate(zip(growth.dirty, growth.documents, strict=True))
         ],
     )
 
@@ -252,10 +252,10 @@ def nodes(cursor: Any, ids: Sequence[int]) -> list[Node]:
         (wanted,),
     )
     make: Any = Node  # the columns are in the order of its fields
-    found = {}
+    result = {}
     for *row, above in cursor.fetchall():
-        found[row[0]] = make(*row, tuple(json.loads(above)), tuple(children.get(row[0], ())))
-    return [found[id] for id in wanted if id in found]
+        result[row[0]] = make(*row, tuple(json.loads(above)), tuple(children.get(row[0], ())))
+    return [result[id] for id in wanted if id in result]
 
 
 def view(cursor: Any, version: int, dimension: int) -> View:

@@ -285,9 +285,9 @@ def _described(cursor: Any, ids: Ints, vector: Vectors, asked: TermWeights) -> l
         "ORDER BY layer > 0, CASE layer WHEN 0 THEN document END, CASE layer WHEN 0 THEN place ELSE id END",
         (_rows.vector_text(vector), *weights, *values, ids.tolist()),
     )
-    found = cursor.fetchall()
-    whole: Any = np.asarray([row[:6] for row in found], np.int64).reshape(-1, 6).T
-    scores: Any = np.asarray([row[6:] for row in found], np.float64).reshape(-1, 2).T
+    result = cursor.fetchall()
+    whole: Any = np.asarray([row[:6] for row in result], np.int64).reshape(-1, 6).T
+    scores: Any = np.asarray([row[6:] for row in result], np.float64).reshape(-1, 2).T
     return [*whole[:5], *scores, whole[5]]
 
 
