@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationW
 
 def test_ray_builds_the_index_of_one_process(tmp_path: Path) -> None:
     need("ray")
-    from prunus.batch.ray_executor import RayExecutor
+    from prunus.batch.on_ray import RayExecutor
 
     for number in range(40):
         name = list(SUBJECTS)[number % len(SUBJECTS)]

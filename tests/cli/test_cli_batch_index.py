@@ -149,21 +149,13 @@ def test_kills_lose_no_document_that_was_acknowledged(folder: Path) -> None:
     assert Index.open(folder / "out").store.damage() == []
 
 
-def test_actors_of_ray_prepare_and_the_driver_stores(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_actors_of_ray_prepare_and_the_driver_stores(folder: Path) -> None:
     """Called by hand, without Ray: what Ray adds is only where and when they are called."""
     arrow = need("pyarrow")
     import msgspec
 
     from prunus.batch.on_ray import _Cut, _Do, _lean, _part
 
-    class Here:
-        def __init__(self, task: Task, settings: Settings, seconds: float) -> None:
-            self.work = Work(task, settings)
-
-        def records(self, part: Any) -> list[dict[str, Any]]:
-            return [self.work.record(row) for row in part.rows]
-
-    monkeypatch.setattr("prunus.batch.on_ray.Alone", Here)
     inputs = [rows(folder, 7)]
     run(inputs, folder / "calm")
     batch, output = begun(inputs, folder / "out")
@@ -173,6 +165,7 @@ def test_actors_of_ray_prepare_and_the_driver_stores(folder: Path, monkeypatch: 
         output.write(_part(json.loads(row["counts"])["part"]), msgspec.msgpack.decode(row["records"]))
     output.finish()
     assert stored(folder / "out") == stored(folder / "calm")
+    do._done.close()
 
 
 @pytest.mark.parametrize("choice", [("--main",), ("-q", "x"), ("--to", "parquet"), ("--retry-failed",)])

@@ -1,7 +1,8 @@
-"""Run a batch on Ray: Ray Data reads the sources, shares the parts out to actors, and holds back what is read too fast.
+"""Run a batch, or the tasks of an index, on Ray.
 
-Each actor gives its parts to a process of its own, so that a page which kills or hangs it fails alone, as on one
-machine. It writes its parts itself: the inputs and the output must be at the same path on every machine.
+For a batch Ray Data reads the sources, shares the parts out to actors, and holds back what is read too fast. Each actor
+gives its parts to a process of its own, so that a page which kills or hangs it fails alone, as on one machine. It
+writes its parts itself: the inputs and the output must be at the same path on every machine.
 """
 
 from __future__ import annotations
@@ -9,23 +10,28 @@ from __future__ import annotations
 import json
 import logging
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import Any, Final
+from types import TracebackType
+from typing import Any, Final, Self
 
 import msgspec
 
-from ..core.errors import BadInput, Failures, MissingExtra, OutsideFailed, one_line
+from ..core.errors import BadInput, Failures, MissingExtra, OutsideFailed, PrunusError, one_line
+from ..core.executor import Result, Task
 from ..core.installation import pip_install
+from ..core.worker_pool import Make
 from .output import Counts, Output, Writes
 from .read import parquet_packages
 from .rows import Mark, Part, Row
 from .run import Batch
-from .worker_pool import Alone
 
 _STORE: Final = 1 << 30
 """Bytes for parts on their way, where Ray is started here."""
+_AHEAD: Final = 2
+"""Tasks that each actor of an executor has or waits for; bounds the memory."""
 _REACH: Final = 10.0
 """Seconds for a cluster to accept a connection. Ray itself tries for four minutes."""
 _TEXTS: Final = ("url", "id", "media_type", "charset", "path", "question", "error", "kind")
@@ -98,7 +104,12 @@ class _Do:
 
     def __init__(self, batch: Batch, folder: str, form: Any) -> None:
         self.output = Output(folder, batch.task, form) if folder else None
-        self.worker = Alone(batch.task, batch.settings, batch.seconds)
+        self._parts: deque[Part] = deque()
+        self._done = batch.records(self._next_part(), 1)
+
+    def _next_part(self) -> Iterator[Part | None]:
+        while True:
+            yield self._parts.popleft() if self._parts else None
 
     def __call__(self, table: Any) -> Any:
         """Return what came of a part, as JSON."""
@@ -109,12 +120,77 @@ class _Do:
             found["failures"] = json.loads(table.column("part")[0].as_py())
         else:
             part = unpack(table)
-            made = self.worker.records(part)
+            self._parts.append(part)
+            _, made = next(self._done)
             if self.output is not None:
                 found["counts"] = self.output.write(part, made).as_note()
             else:
                 found["part"], records = _about(part), msgspec.msgpack.encode(made)
         return arrow.table({"counts": [json.dumps(found)], "records": arrow.array([records], arrow.large_binary())})
+
+
+class RayExecutor:
+    """Workers on a cluster, for the attribute ``executor`` of an index; use it in a ``with`` block.
+
+    A task goes to another actor where one dies.
+
+    :param address: of a running cluster; '' starts Ray on this machine.
+    :param workers: actors; 0 takes the cores of the cluster less one.
+    :raises MissingExtra: Ray is not installed.
+    :raises OutsideFailed: the cluster cannot be reached, or fails.
+    """
+
+    def __init__(self, address: str = "", workers: int = 0) -> None:
+        self._ray = package()
+        self._address, self._workers = address, workers
+        self._open = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._open.enter_context(started(self._ray, self._address, max(1, self._workers)))
+        cores = int(self._ray.cluster_resources().get("CPU", 1))
+        self._workers = self._workers or max(1, cores - 1)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open.close()
+
+    def __call__(self, make: Make[Task, Result], tasks: Iterable[Task]) -> Iterator[Result]:
+        """Yield the function's result for each task, in the order of the tasks."""
+        actor = self._ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=-1)(_FunctionActor)
+        with errors(self._ray):
+            actors = [actor.remote(make) for _ in range(self._workers)]
+            pending: deque[Any] = deque()
+            try:
+                for number, task in enumerate(tasks):
+                    pending.append(actors[number % len(actors)].do.remote(task))
+                    if len(pending) >= _AHEAD * len(actors):
+                        yield self._result(pending.popleft())
+                while pending:
+                    yield self._result(pending.popleft())
+            finally:  # also after an error: the next call needs the cores
+                for each in actors:
+                    self._ray.kill(each)
+
+    def _result(self, reference: Any) -> Any:
+        try:
+            return self._ray.get(reference)
+        except self._ray.exceptions.RayTaskError as error:
+            if isinstance(error.cause, PrunusError):
+                raise error.cause from None
+            raise
+
+
+class _FunctionActor:
+    """A worker: it makes the function and calls it."""
+
+    def __init__(self, make: Make[Any, Any]) -> None:
+        self._function = make()
+
+    def do(self, task: Any) -> Any:
+        """Return the function's result for a task."""
+        return self._function(task)
 
 
 def pack(part: Part) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 Kind: TypeAlias = Literal["files", "jsonl", "parquet", "urls", "warc"]
 """What a source is: documents, rows of JSON lines or Parquet, a list of addresses, a web archive."""
@@ -70,6 +70,10 @@ class Row:
     def size(self) -> int:
         """Bytes or letters in memory."""
         return len(self.content or "")
+
+    def named(self) -> dict[str, Any]:
+        """Return what a record says of its row."""
+        return {"record": self.record, "id": self.id, "url": self.url or self.path}
 
 
 @dataclass(frozen=True, slots=True)

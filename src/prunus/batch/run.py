@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import queue
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Generic, Self, TypeVar
 
 from ..core.errors import BadInput, Failures, OutsideFailed
 from ..core.settings import Settings
+from ..core.worker_pool import Lost, WorkerPool
 from .lance_form import check
 from .output import Counts, Output, Writes
 from .read import ROWS, Partitioner, check_packages, fetched, parquet_packages, rows_in_parquet
 from .remote import Remote, is_remote
-from .rows import BatchSource, Mark, Part
+from .rows import BatchSource, Mark, Part, Row
 from .sources import sources_of
-from .work import Task, Work
-from .worker_pool import WorkerPool
+from .work import Record, Task, Work, failed
+
+T = TypeVar("T")
 
 SECONDS: Final = 120.0
 """Seconds for a page, after which it hangs."""
@@ -25,6 +31,8 @@ _SAMPLED: Final = 5
 """Sources of which a sample is taken at most."""
 _SAMPLE: Final = 60
 """Pages of each of them."""
+_POLL: Final = 0.1
+"""Seconds after which the thread looks whether it is still needed."""
 
 
 @dataclass(slots=True)
@@ -90,9 +98,29 @@ class Batch:
 
         :raises OutsideFailed: the output cannot be written, or no process can work.
         """
-        pool = WorkerPool(self.task, self.settings, self.workers, self.seconds)
-        for part, records in pool.run(self.parts()):
-            yield output.write(part, records)
+        with closing(Prefetch(self.parts(), 2)) as parts, closing(self.records(parts, self.workers)) as done:
+            for part, records in done:
+                yield output.write(part, records)
+
+    def records(self, parts: Iterator[Part | None], workers: int) -> Generator[tuple[Part, list[Record]], None, None]:
+        """Yield each part with its records, one for each row in the same order; parts as they end.
+
+        :param parts: None says that there is no part yet.
+        :raises OutsideFailed: no process can work.
+        """
+        pool = WorkerPool(partial(_record_maker, self.task, self.settings), workers, self.seconds)
+        with closing(pool.run(None if part is None else (part, part.rows) for part in parts)) as done:
+            for part, results in done:
+                rows = zip(part.rows, results, strict=True)
+                yield part, [self._lost(row, it) if isinstance(it, Lost) else it for row, it in rows]
+
+    def _lost(self, row: Row, lost: Lost) -> Record:
+        """Return the record of a row that killed or hung its process."""
+        if lost.code is None:
+            kind, reason = "hang", f"this page took more than {self.seconds:g} seconds"
+        else:
+            kind, reason = "crash", "the process died at this page"
+        return row.named() | failed(f"{reason}, in {lost.tries} tries", kind)
 
     def parts(self, numbers: Sequence[int] | None = None) -> Iterator[Part]:
         """Yield the parts that are not done, with the pages that had to be fetched.
@@ -146,9 +174,8 @@ class Batch:
         if not sample:
             return 0.0, 0
         warm = replace(sample[0], rows=sample[0].rows[:5])  # engines are loaded at the first pages
-        pool = WorkerPool(self.task, self.settings, 1, self.seconds)
         tried, started = 0, 0.0
-        for part, _ in pool.run(iter([warm, *sample])):
+        for part, _ in self.records(iter([warm, *sample]), 1):
             if not started:
                 started = time.perf_counter()
             else:
@@ -163,6 +190,69 @@ class Batch:
         for given in self.inputs:
             if _is_within(str(folder), given):
                 raise BadInput(f"{folder}: this is within the input {given}; give another -o", subject="-o")
+
+
+class Prefetch(Generic[T]):
+    """Reads an iterator in a thread while the caller works on earlier things; :meth:`close` ends it.
+
+    :param things: read in the thread alone.
+    :param size: things that wait at most; one more is held by the thread.
+    """
+
+    def __init__(self, things: Iterator[T], size: int) -> None:
+        self._ended = False
+        self._waiting: queue.Queue[tuple[T | None, BaseException | None]] = queue.Queue(size)
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._read, args=(things,), daemon=True)
+        self._thread.start()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> T | None:
+        """Return the next thing; None where there is none yet.
+
+        :raises Exception: what the iterator raised.
+        """
+        if self._ended:
+            raise StopIteration
+        try:
+            thing, error = self._waiting.get_nowait()
+        except queue.Empty:
+            return None
+        self._ended = thing is None
+        if error is not None:
+            raise error
+        if thing is None:
+            raise StopIteration
+        return thing
+
+    def close(self) -> None:
+        """End the thread, after the thing that it reads now."""
+        self._stopped.set()
+
+    def _read(self, things: Iterator[T]) -> None:
+        try:
+            for thing in things:
+                if not self._put(thing, None):
+                    return
+            self._put(None, None)
+        except BaseException as error:  # the caller's thread raises it
+            self._put(None, error)
+
+    def _put(self, thing: T | None, error: BaseException | None) -> bool:
+        while not self._stopped.is_set():
+            try:
+                self._waiting.put((thing, error), timeout=_POLL)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+
+def _record_maker(task: Task, settings: Settings) -> Callable[[Row], Record]:
+    """Return what makes the record of a row, with engines of its own."""
+    return Work(task, settings).record
 
 
 def _is_within(folder: str, given: str) -> bool:

@@ -28,6 +28,8 @@ from ..pages.write.whole import write_tree
 from .remote import Remote, is_remote
 from .rows import Row
 
+Record: TypeAlias = dict[str, Any]
+
 Do: TypeAlias = Literal["clean", "prune", "ask", "index"]
 ACTIONS: Final = ("clean", "prune", "ask", "index")
 FAILURES: Final[Mapping[str, str]] = {
@@ -108,9 +110,9 @@ class Work:
         self._cutter = task.cutting.cutter() if task.cutting is not None else None
         self._shared = SharedEngines()
 
-    def record(self, row: Row) -> dict[str, Any]:
+    def record(self, row: Row) -> Record:
         """Return the record of a row; whatever fails at the page is in its ``error`` and ``kind``."""
-        made = {"record": row.record, "id": row.id, "url": row.url or row.path, "status": "done"}
+        made = row.named() | {"status": "done"}
         if row.error:
             return made | failed(row.error, row.kind)
         try:

@@ -310,8 +310,7 @@ def _at(on: str, workers: int) -> Iterator[Executor | None]:
     :raises BadInput: there is no such place to work on.
     """
     if on:
-        from ...batch.on_ray import address_of  # here: only this needs Ray
-        from ...batch.ray_executor import RayExecutor
+        from ...batch.on_ray import RayExecutor, address_of  # here: only this needs Ray
 
         address = address_of(on)
         with RayExecutor(address, workers if not address else 0) as executor:
