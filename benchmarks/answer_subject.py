@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import importlib.metadata
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,8 +22,7 @@ from prunus.core.options import Options, WebOptions
 from prunus.core.registry import make_engine
 from prunus.core.settings import load_settings
 from prunus.core.types import Answer, Hit, Message, Page, Plan, Results, SearchQuery, SearchRequest, Usage
-from prunus.engines import Maker, engines_of, formats
-from prunus.models.meter import Meter, Metered
+from prunus.engines import answer_engines, formats
 
 WARM_UP = "<html><body><h1>Warm</h1><p>A warm page about warm things, so that first calls are over.</p></body>"
 
@@ -72,22 +72,21 @@ def op_answer(clock: Clock, pages: list[str], question: str, model: bool) -> dic
 async def _answer(html: list[str], question: str, model: bool) -> Answer:
     urls = [f"https://example.org/{number}" for number in range(len(html))]
     options = Options(web=WebOptions(count=len(urls), read=len(urls), pages=len(urls)))
-    maker = Maker(load_settings(), options)
     if model:
-        maker.specs |= {"llm": "scripted:", "generator": "llm", "extractor": "sentences"}
-        maker.meter = Meter()
-        maker._made["llm"] = Metered(Model(), maker.meter, maker.make("tokenizer"))
-    engines = engines_of(maker)
+        options = replace(options, llm=Model(), extractor="sentences")
+    engines = answer_engines(load_settings(), options)
     web = WebEngines(
         provider=Provider(urls),
         planner=Planner(question),
         spare_planner=make_engine("planner", "rules"),
         pages=_pages(dict(zip(urls, html, strict=True))),
         to_html=formats().to_html,
+        meter=engines.meter,
         rank_with=engines.embedder,
         clock=lambda: datetime(2026, 1, 1, tzinfo=UTC),
     )
-    async for event in answer_from_web(Asked(question, 4096, options), engines, web):
+    engines = replace(engines, web=web)
+    async for event in answer_from_web(Asked(question, 4096, options), engines):
         if isinstance(event, DoneEvent):
             return event.answer
     raise RuntimeError("no answer")

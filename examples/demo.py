@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import prunus
-from prunus.engines import assemble
+from prunus.engines import one_engine
 
 SITE = Path(__file__).resolve().parent / "site"
 BUDGET = 512
@@ -63,7 +63,7 @@ def main() -> None:
 
 def counter() -> Callable[[str], int]:
     """Return a function that counts the tokens of a text, with the tokenizer of the settings."""
-    engine = assemble(prunus.load_settings()).counter
+    engine = one_engine("tokenizer", prunus.load_settings())
     return lambda text: int(engine.count([text])[0])
 
 

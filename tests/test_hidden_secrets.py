@@ -18,11 +18,10 @@ from tests.web.search.test_providers import NAMES
 import prunus
 from prunus.cli.main import app, guard
 from prunus.core.errors import BadInput, Failures, PrunusError
-from prunus.core.options import Options
 from prunus.core.registry import make_engine
 from prunus.core.settings import SECRETS, Settings, load_settings
 from prunus.core.text.secrets import hide_secrets, secrets_in
-from prunus.engines import Maker
+from prunus.engines import EngineSet
 from prunus.record.recorder import bare
 from prunus.web.reader import LazyDoor
 
@@ -239,9 +238,9 @@ def test_no_command_shows_the_login_of_an_address_that_it_was_given(address: str
 
 def test_the_names_of_engines_in_an_answer_show_no_secret() -> None:
     settings = load_settings({"embedder": f"http:http://127.0.0.1:9/v1?api_key={SECRET}#m"})
-    maker = Maker(settings, Options())
-    maker.make("embedder")
-    assert SECRET not in json.dumps(maker.names) and "api_key=" in maker.names["embedder"]
+    engines = EngineSet(settings)
+    engines.get("embedder")
+    assert SECRET not in json.dumps(engines.names) and "api_key=" in engines.names["embedder"]
 
 
 @every_address

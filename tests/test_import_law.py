@@ -216,7 +216,7 @@ def test_a_breach_is_found(module: str, source: str) -> None:
     ("module", "source"),
     [
         ("prunus.evidence.score.hybrid", "from . import bm25\nfrom ...core.ports import Embedder\nimport numpy"),
-        ("prunus.api.functions", "from ..engines import Maker\nfrom ..evidence.prune import prune"),
+        ("prunus.api.functions", "from ..engines import prune_engines\nfrom ..evidence.prune import prune"),
         ("prunus.core.settings", "import os\nx = os.environ"),
         ("prunus.cli.main", "from ..core.version import __version__\nimport click"),
     ],

@@ -22,7 +22,7 @@ from prunus.core.errors import BadBudget, OverWindow
 from prunus.core.options import Options
 from prunus.core.settings import load_settings
 from prunus.core.types import Message, Page
-from prunus.engines import Maker
+from prunus.engines import EngineSet
 from prunus.evidence.blocks import cut
 from prunus.evidence.score._trie import grow
 from prunus.index.summarize import llm as summarizer
@@ -47,23 +47,23 @@ def address() -> Iterator[str]:
 
 
 @pytest.fixture
-def maker(address: str) -> Maker:
+def maker(address: str) -> EngineSet:
     """Makes engines that ask the server through the real egress door."""
     settings = {"llm": f"{address}/v1#smollm2", "path_scorer": f"llamacpp:{address}", "plan_seconds": 240.0,
                 "extract_seconds": 240.0, "model_calls": True}  # fmt: skip
-    return Maker(load_settings(settings, environment={}, folder=Path("/")), Options())
+    return EngineSet(load_settings(settings, environment={}, folder=Path("/")), Options())
 
 
-def test_a_reply_comes_in_pieces_with_its_usage_and_the_window_is_the_served_one(maker: Maker) -> None:
-    model = maker.make("llm")
+def test_a_reply_comes_in_pieces_with_its_usage_and_the_window_is_the_served_one(maker: EngineSet) -> None:
+    model = maker.get("llm")
     pieces, usage = run(collect(model, max_tokens=24, seed=3, stop=["\n\n\n"]), 240)
     assert len(pieces) > 1
     assert usage.prompt_tokens > 20 and 0 < usage.completion_tokens <= 24
     assert run(model.ask_window()) == WINDOW
 
 
-def test_a_reply_that_nobody_reads_on_leaves_the_server_free(maker: Maker) -> None:
-    model = maker.make("llm")
+def test_a_reply_that_nobody_reads_on_leaves_the_server_free(maker: EngineSet) -> None:
+    model = maker.get("llm")
 
     async def leave() -> None:
         async with aclosing(model.stream([Message("user", "Count to a thousand.")], max_tokens=1000)) as events:
@@ -74,14 +74,14 @@ def test_a_reply_that_nobody_reads_on_leaves_the_server_free(maker: Maker) -> No
     run(leave(), 240)
 
 
-def test_a_prompt_over_the_window_is_a_budget_to_lower(maker: Maker) -> None:
+def test_a_prompt_over_the_window_is_a_budget_to_lower(maker: EngineSet) -> None:
     with pytest.raises(BadBudget, match=f"lower the budget.*{WINDOW} tokens"):
-        run(collect(maker.make("llm"), LONG, max_tokens=2), 240)
+        run(collect(maker.get("llm"), LONG, max_tokens=2), 240)
 
 
-def test_json_by_schema_is_what_the_schema_allows(maker: Maker) -> None:
+def test_json_by_schema_is_what_the_schema_allows(maker: EngineSet) -> None:
     ask = [Message("user", f"Write search queries for: {QUESTION} Reply with JSON.")]
-    stream = maker.make("llm").stream(ask, max_tokens=600, temperature=0.0, schema=schema_of(PlanReply))
+    stream = maker.get("llm").stream(ask, max_tokens=600, temperature=0.0, schema=schema_of(PlanReply))
     reply, _ = run(text_of(stream), 240)
     plan, fault = read_json(reply, PlanReply)
     assert plan is not None, fault
@@ -89,8 +89,8 @@ def test_json_by_schema_is_what_the_schema_allows(maker: Maker) -> None:
     assert all(len(query.text) <= 120 for query in plan.queries)
 
 
-def test_a_plan_holds_no_words_of_the_prompt(maker: Maker) -> None:
-    plan = asyncio.run(maker.make("planner").plan([Message("user", QUESTION)], datetime(2026, 3, 14)))
+def test_a_plan_holds_no_words_of_the_prompt(maker: EngineSet) -> None:
+    plan = asyncio.run(maker.get("planner").plan([Message("user", QUESTION)], datetime(2026, 3, 14)))
     assert plan.reason or plan.queries
     texts = [query.text.lower() for query in plan.queries]
     assert len(texts) <= 4
@@ -111,18 +111,18 @@ def test_an_answer_cites_what_its_page_says_or_says_that_it_does_not(address: st
         assert citation.url == "https://example.org/ferry"
 
 
-def test_a_summary_is_written_within_its_tokens(maker: Maker) -> None:
-    engine = summarizer.Engine(maker.make("llm"))
+def test_a_summary_is_written_within_its_tokens(maker: EngineSet) -> None:
+    engine = summarizer.Engine(maker.get("llm"))
     texts = ["The ferry leaves at 9:40 every morning.", "The office sells charts of the harbour."]
     (summary,) = asyncio.run(engine.summarize([texts], 40))
     assert summary.text
     assert 0 < summary.usage.completion_tokens <= 40
 
 
-def test_the_probabilities_of_the_paths_of_a_page_sum_to_one(maker: Maker) -> None:
+def test_the_probabilities_of_the_paths_of_a_page_sum_to_one(maker: EngineSet) -> None:
     blocks = cut([clean_tree(FERRY)], 8)
     maker.choose("scorer", "generative")
-    scorer = maker.make("scorer")
+    scorer = maker.get("scorer")
     scores = scorer.score(QUESTION, blocks)
     assert len(scores) == len(blocks) > 2
     assert np.isfinite(scores).all()
@@ -132,8 +132,8 @@ def test_the_probabilities_of_the_paths_of_a_page_sum_to_one(maker: Maker) -> No
     assert np.abs(again - scores).max() < 1.0
 
 
-def test_the_server_says_its_end_token_and_its_window_to_a_path_scorer(maker: Maker, address: str) -> None:
-    paths: Any = maker.make("path_scorer")
+def test_the_server_says_its_end_token_and_its_window_to_a_path_scorer(maker: EngineSet, address: str) -> None:
+    paths: Any = maker.get("path_scorer")
     reply = httpx.post(f"{address}/detokenize", json={"tokens": [paths.stop]}, trust_env=False)
     assert reply.json()["content"] == "<|im_end|>"
     tree = grow([[5, 6], [7]])[0]

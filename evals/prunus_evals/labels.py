@@ -13,10 +13,9 @@ from functools import cache, lru_cache
 
 import prunus
 from prunus.core.settings import Settings
-from prunus.engines import assemble
+from prunus.engines import prune_engines
 from prunus.evidence.blocks import Blocks
-from prunus.evidence.engines import Engines
-from prunus.evidence.prune import asked_blocks
+from prunus.evidence.prune import Engines, asked_blocks
 from prunus_evals.bm25 import BM25
 from prunus_evals.metrics import matching
 from prunus_evals.records import Question
@@ -70,7 +69,7 @@ def options_of(budget: int, recipe: PrunerRecipe) -> prunus.Options:
 
 @cache
 def _engines(first_stage: str) -> Engines:
-    return assemble(Settings(), prunus.Options(scorer=first_stage), answers=False)
+    return prune_engines(Settings(), prunus.Options(scorer=first_stage))
 
 
 def gold_blocks(blocks: Blocks, question: Question) -> list[int]:

@@ -26,13 +26,12 @@ import httpx
 from prunus.core.errors import BadBudget, OutsideFailed, OverWindow, PrunusError, one_line
 from prunus.core.events import TokenEvent, UsageEvent
 from prunus.core.installation import pip_install
-from prunus.core.options import Options
 from prunus.core.ports import LLM
 from prunus.core.registry import split_spec
 from prunus.core.settings import load_settings
 from prunus.core.sync import run
 from prunus.core.types import Message
-from prunus.engines import Maker
+from prunus.engines import one_engine
 from prunus_evals import prompts
 from prunus_evals.errors import DataMissing, EvalError, ReaderFailed, SystemFailed, UnknownName, Unreachable
 from prunus_evals.metrics.choices import LETTERS
@@ -270,7 +269,7 @@ def model(spec: str) -> LLM:
     if spec.startswith(SERVED):
         settings = replace(settings, llm_options={"retries": RETRIES, **settings.llm_options})
     try:
-        made: LLM = Maker(settings, Options()).make("llm")
+        made: LLM = one_engine("llm", settings)
     except PrunusError as error:
         raise UnknownName(f"reader {spec}: {error}") from error
     return made

@@ -6,9 +6,10 @@
 'The bridge opened in 1932.'
 """
 
-from .api.answers import Chat, aask, asearch, ask, astream, search
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from .api.async_api import aclean, aprune, aread
-from .api.index import Index
 from .api.pages import clean, extract, metadata, prune, read
 from .core.errors import (
     BadBudget,
@@ -39,8 +40,12 @@ from .core.types import (
 from .core.version import __version__ as __version__
 from .evidence.context import Context
 from .evidence.documents import Documents
-from .index.terms import Retrieval
 from .pages.write.style import CLEAN, LEAN, Style
+
+if TYPE_CHECKING:
+    from .api.answers import Chat, aask, asearch, ask, astream, search
+    from .api.index import Index
+    from .index.terms import Retrieval
 
 __all__ = [
     "CLEAN",
@@ -90,3 +95,18 @@ __all__ = [
     "search",
     "sentences",
 ]
+
+_LATER = dict.fromkeys(("Chat", "aask", "asearch", "ask", "astream", "search"), "api.answers")
+_LATER |= {"Index": "api.index", "Retrieval": "index.terms"}
+"""Modules that are loaded when a name of theirs is first used: who cleans and prunes pages needs none of them."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value = getattr(import_module(f".{_LATER[name]}", __name__), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,4 +1,4 @@
-"""Makes the engines that settings and options name. No other module picks an engine by name."""
+"""Makes the engines that settings and options name: one function a task. No other module picks an engine by name."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
-from .core.checked_engines import adopted, declared
+from .core.checked_engines import checked, declared, name_of
 from .core.errors import BadInput, BadPage
 from .core.options import Options
 from .core.ports import Format, SearchProvider
@@ -18,7 +18,6 @@ from .core.registry import (
     class_constants,
     engine_class,
     engine_names,
-    is_built_in,
     make_engine,
     needs_of,
     split_spec,
@@ -27,12 +26,14 @@ from .core.settings import FILE, Settings, load_settings
 from .core.text.near import did_you_mean
 from .core.text.secrets import hide_logins, hide_secrets
 from .core.types import Page
-from .evidence.engines import Engines, Spare
+from .evidence.prune import Engines
 from .pages.clean.parse import check_size
+from .web.reader import LazyDoor
 
 if TYPE_CHECKING:
     from .answer.find_pages import WebEngines
-    from .models.meter import Meter, Metered, Price
+    from .answer.run import AnswerEngines
+    from .models.meter import Meter, Metered
     from .record.player import Player
     from .record.recorder import Recorder
 
@@ -40,47 +41,101 @@ if TYPE_CHECKING:
 BY_MODEL: Final = {"planner": ("llm", "rules"), "extractor": ("tags", "sentences"), "generator": ("llm", "quotes")}
 """The default engines: with a language model, and without one."""
 
-_A: Final = {"llm": "a language model", "path_scorer": "a path scorer", "search": "a search provider"}
+_A: Final = {"llm": "a language model", "path_scorer": "a path scorer"}
 """Names of kinds of engines in messages, where they differ from the setting's."""
 
 NO_RERANKER: Final = "none"
 """Names no reranker, where the installed one would be used."""
 
-TAPED: Final = frozenset({"llm", "search", "embedder", "reranker", "path_scorer", "tokenizer"})
-"""Kinds of engines whose replies a recorded run holds."""
+_SHARED: Final = frozenset({"tokenizer", "embedder", "reranker", "llm"})
+"""Kinds of engines that calls may share. A path scorer holds the page that it read last."""
 
 
-def assemble(settings: Settings, options: Options | None = None, *, answers: bool = True) -> Engines:
-    """Make the engines of a call. An option wins over the setting of the same name.
+# --- what each task needs --------------------------------------------------------------------------
 
-    :param answers: False for a call that answers no question; then no language model is made.
+
+def prune_engines(settings: Settings, options: Options | None = None) -> Engines:
+    """Make the engines that choose evidence. An option wins over the setting of the same name.
+
     :raises UnknownEngine: a spec names no engine.
     :raises BadInput: an engine needs another engine that no setting names, or model calls are switched off.
     :raises MissingExtra: an engine needs a package that is not installed.
     """
-    maker = Maker(settings, options or Options())
-    if not answers:
-        maker.specs |= {kind: without for kind, (_, without) in BY_MODEL.items()}
-    return engines_of(maker)
+    engines = EngineSet(settings, options)
+    return Engines(**_for_evidence(engines), names=engines.names)
 
 
-def engines_of(maker: Maker) -> Engines:
-    """Make the engines of an answer, and the spare engines that replace failed engines of the model."""
-    scorer_choice, second_scorer, first = stages_of(maker.settings, maker.options)
-    maker.choose("scorer", scorer_choice)
-    counter, scorer, extractor, generator = map(maker.make, ("tokenizer", "scorer", "extractor", "generator"))
-    second = maker.make_second_scorer(second_scorer) if second_scorer else None
-    names = maker.names
-    llm = maker.make("llm") if "llm" in names else None
-    embedder = maker.make("embedder")
-    spare = None
+def answer_engines(
+    settings: Settings,
+    options: Options | None = None,
+    *,
+    web: bool = False,
+    recorder: Recorder | Player | None = None,
+    shared: SharedEngines | None = None,
+) -> AnswerEngines:
+    """Make the engines of an answer, and the spare engines that replace failed engines of the model.
+
+    :param web: the web is searched, too.
+    :param recorder: records the replies from outside of Prunus, or replays them.
+    :raises UnknownEngine, BadInput, MissingExtra: see :func:`prune_engines`; no search provider is named.
+    """
+    from .answer.run import AnswerEngines, Spare
+
+    engines = EngineSet(settings, options, recorder, shared)
+    evidence = _for_evidence(engines)
+    extractor, generator = engines.get("extractor"), engines.get("generator")
+    names = engines.names
+    llm = engines.get("llm") if "llm" in names else None
+    embedder, spare = engines.get("embedder"), None
     if llm is not None:
-        reader = maker.make("reranker") if maker.specs["reranker"] else None
+        reranker = engines.get("reranker") if engines.named("reranker") else None
         spare = Spare(
-            make_engine("extractor", "sentences:5", embedder=embedder, reranker=reader),
+            make_engine("extractor", "sentences:5", embedder=embedder, reranker=reranker),
             make_engine("generator", "quotes"),
         )
-    return Engines(counter, scorer, extractor, generator, names, second, first, llm, embedder, spare, maker.meter)
+    return AnswerEngines(
+        **evidence,
+        names=names,
+        extractor=extractor,
+        generator=generator,
+        llm=llm,
+        embedder=embedder,
+        spare=spare,
+        meter=engines.meter,
+        web=_for_the_web(engines) if web else None,
+    )
+
+
+def web_engines(settings: Settings, options: Options | None = None) -> WebEngines:
+    """Make the engines that find and read pages for a question.
+
+    :raises BadInput: no search provider is named, or a provider cannot be made.
+    """
+    return _for_the_web(EngineSet(settings, options))
+
+
+def search_engine(settings: Settings, options: Options | None = None) -> SearchProvider:
+    """Return the named search providers as one provider.
+
+    :raises BadInput: no provider is named, or a provider cannot be made.
+    """
+    engine: SearchProvider = EngineSet(settings, options).get("search")
+    return engine
+
+
+def one_engine(kind: str, settings: Settings, options: Options | None = None) -> Any:
+    """Return the engine of one kind, as an embedder.
+
+    :raises UnknownEngine, BadInput, MissingExtra: see :func:`prune_engines`.
+    """
+    return EngineSet(settings, options).get(kind)
+
+
+def _for_evidence(engines: EngineSet) -> dict[str, Any]:
+    scorer, second, first = stages_of(engines.settings, engines.options)
+    engines.chosen["scorer"] = scorer
+    made = {"counter": engines.get("tokenizer"), "scorer": engines.get("scorer")}
+    return made | {"second_scorer": engines.second_scorer(second) if second else None, "first": first}
 
 
 def stages_of(settings: Settings, options: Options) -> tuple[Any, Any, str]:
@@ -114,50 +169,38 @@ def stages_of(settings: Settings, options: Options) -> tuple[Any, Any, str]:
     return scorer, "", first
 
 
-def web_of(maker: Maker, engines: Engines) -> WebEngines:
-    """Make the engines that only an answer from the web needs.
-
-    :raises BadInput: no search provider is named, or a provider cannot be made.
-    """
+def _for_the_web(engines: EngineSet) -> WebEngines:
     from .answer.find_pages import WebEngines, local_now
-    from .answer.pictures import Pages
-    from .web.reader import HitReader  # here: reading files needs none
+    from .web.reader import HitReader
 
-    options, settings = maker.options.web, maker.settings
-    specs = maker.search_specs()
+    settings, options, recorder = engines.settings, engines.options.web, engines.recorder
+    specs = search_specs(engines.named("search"))
     folders = [split_spec(spec)[1] for spec in specs if split_spec(spec)[0] == "local"]
-    if isinstance(folder := getattr(maker.options.search, "folder", None), Path):
+    if isinstance(folder := getattr(engines.options.search, "folder", None), Path):
         folders.append(str(folder))
-    if maker.recorder is not None and not maker.recorder.reaches("search"):
+    if recorder is not None and not recorder.reaches("search"):
         folders = []  # a recorded run opens no folder that only its file names
-    reading = HitReader(settings, [Path(folder).expanduser() for folder in folders if folder])
-    rank_with = maker.make("reranker", "ranking by a reranker") if options.ranking == "reranker" else engines.embedder
-    prices = [maker.price_of_search(split_spec(spec)[0]) for spec in specs]
-    names = {**engines.names, "planner": maker.specs["planner"], "search": hide_secrets(",".join(specs))}
-    pages: Pages = reading.pages
-    clock = local_now
-    if maker.recorder is not None:
-        pages, clock = maker.recorder.pages(pages), maker.recorder.clock(clock)
+    pages = HitReader(settings, [Path(folder).expanduser() for folder in folders if folder]).pages
+    by_reranker = options.ranking == "reranker"
     return WebEngines(
-        provider=maker.search(),
-        planner=maker.make("planner"),
+        provider=engines.get("search"),
+        planner=engines.get("planner"),
         spare_planner=make_engine("planner", "rules"),
-        pages=pages,
+        pages=pages if recorder is None else recorder.pages(pages),
         to_html=formats().to_html,
-        rank_with=rank_with,
-        price=float(sum(prices)),
-        names=names,
-        clock=clock,
+        rank_with=engines.get("reranker", "ranking by a reranker") if by_reranker else engines.get("embedder"),
+        price=sum(_price_of_search(settings, split_spec(spec)[0]) for spec in specs),
+        names={"planner": engines.named("planner"), "search": hide_secrets(",".join(specs))},
+        clock=local_now if recorder is None else recorder.clock(local_now),
+        meter=engines.meter,
     )
 
 
+# --- making them -----------------------------------------------------------------------------------
+
+
 class SharedEngines:
-    """Engines that many calls with the same settings share: a model is loaded once, and asked once for its window.
-
-    Path scorers are not shared: they hold the page that they read last.
-    """
-
-    KINDS: Final = frozenset({"tokenizer", "embedder", "reranker", "llm"})
+    """Engines that many calls with the same settings share: a model is loaded once, and asked once for its window."""
 
     def __init__(self) -> None:
         self._made: dict[Any, Any] = {}
@@ -171,274 +214,161 @@ class SharedEngines:
             return self._made[key]
 
 
-class Maker:
-    """Makes engines by kind, each once, with the engines and settings that its constructor has parameters for.
+class EngineSet:
+    """The engines of one call by kind. Each is made once, when it is first needed, with the engines that it needs.
 
-    :param recorder: a recorder or a player between the engines and the services outside.
+    ``chosen`` holds the spec of each kind, or the engine itself where the options hold an object.
+
+    :param recorder: records the replies from outside of Prunus, or replays them.
     :param shared: engines that other calls with the same settings share.
     """
 
     def __init__(
         self,
         settings: Settings,
-        options: Options,
+        options: Options | None = None,
         recorder: Recorder | Player | None = None,
         shared: SharedEngines | None = None,
     ) -> None:
-        self.settings = settings
-        self.recorder = recorder
-        self._shared = shared
-        self.specs: dict[str, str] = {}
-        self._objects: dict[str, Any] = {}  # engines that the options hold as objects
-        for kind in KINDS:
-            if kind != "format":
-                self.choose(kind, getattr(options, kind, "") or str(getattr(settings, kind)))
-        if self.specs["reranker"] in ("", NO_RERANKER):
-            self.specs["reranker"] = installed_reranker() if not self.specs["reranker"] else ""
-        model = bool(self.specs["llm"]) and (bool(options.llm) or self._may_call())
-        for kind, (with_model, without) in BY_MODEL.items():
-            self.specs[kind] = self.specs[kind] or (with_model if model else without)
-        self.options = options
-        self.meter: Meter | None = None  # of tokens, money and seconds; made with the first language model
-        self.price: Price | None = None  # of the language model, where it is known
-        self._limits = options.limits
+        self.settings, self.options = settings, options or Options()
+        self.recorder, self._shared = recorder, shared
+        self.chosen = _chosen(settings, self.options)
         self._made: dict[str, Any] = {}
 
-    def choose(self, kind: str, choice: Any) -> None:
-        """Choose an engine, by its spec or as an object."""
-        self._objects.pop(kind, None)
-        if not isinstance(choice, str):
-            self._objects[kind] = choice
-        self.specs[kind] = name_of(choice)
-
-    def _may_call(self) -> bool:
-        """Tell whether the model of the settings may be called; otherwise the engines without a model are used."""
-        spec = self._address("llm", self.specs["llm"])[0]
-        known = split_spec(spec)[0] in engine_names("llm")
-        return self.settings.model_calls or not (known and declared(engine_class("llm", spec), "llm", "real"))
+    def named(self, kind: str) -> str:
+        """Return the spec or the name of the engine of a kind; '' where none is named."""
+        return name_of(self.chosen[kind])
 
     @property
     def names(self) -> dict[str, str]:
-        """The specs of the engines that were made, to show: without passwords and keys."""
-        return {kind: hide_secrets(self.specs[kind]) for kind in self._made}
+        """The names of the engines that were made, to show: without passwords and keys."""
+        return {kind: hide_secrets(self.named(kind)) for kind in self._made}
 
-    def make(self, kind: str, wanted_by: str = "") -> Any:
+    @cached_property
+    def meter(self) -> Meter:
+        """The tokens, money and seconds of the whole call."""
+        from .models.meter import Meter  # here: most calls ask no model
+
+        return Meter(self.options.limits)
+
+    def get(self, kind: str, needed_by: str = "") -> Any:
         """Return the engine of a kind.
 
-        :param wanted_by: the spec of the engine that needs it, for the error message.
+        :param needed_by: the spec of the engine that needs it, for the error message.
         :raises BadInput: no engine of this kind is named, or model calls are switched off.
         """
         if kind in self._made:
             return self._made[kind]
-        if kind == "search":
-            return self.search()
-        if kind in self._objects:
-            self._made[kind] = self._wrapped(kind, self._recorded(kind, lambda: self._adopted_object(kind)))
-            return self._made[kind]
-        if kind == "path_scorer" and split_spec(wanted_by)[1]:  # generative:MODEL names it
-            self.specs[kind] = _path_spec(split_spec(wanted_by)[1])
-        spec, endpoint = self._address(kind, self.specs[kind])
-        if not spec:
-            raise BadInput(f"{wanted_by or kind} needs {_A.get(kind, f'a {kind}')}: set {kind} in {FILE}", subject=kind)
+        if kind == "path_scorer" and split_spec(needed_by)[1]:  # generative:MODEL names it
+            self.chosen[kind] = _path_spec(split_spec(needed_by)[1])
+        if kind != "search" and not self.named(kind):
+            raise BadInput(f"{needed_by or kind} needs {_A.get(kind, f'a {kind}')}: set {kind} in {FILE}", subject=kind)
         self._made[kind] = None  # an engine that needs an engine of its own kind gets None
         try:
-            self._made[kind] = engine = self._new(kind, spec, endpoint)
+            self._made[kind] = engine = self._new(kind, self.chosen[kind])
         except BaseException:
             del self._made[kind]  # so that the next call raises the same error
             raise
         return engine
 
-    def make_second_scorer(self, spec: Any) -> Any:
+    def second_scorer(self, choice: Any) -> Any:
         """Return the scorer of the second stage; a scorer that needs a cheap scorer gets that of the first stage.
 
-        :param spec: its spec, or the scorer as an object.
+        :param choice: its spec, or the scorer as an object.
         """
-        self.specs["second_scorer"] = name_of(spec)
-        if not isinstance(spec, str):
-            self._made["second_scorer"] = _adopted("scorer", spec)
-            return self._made["second_scorer"]
-        if split_spec(spec)[1] and "path_scorer" in needs_of("scorer", spec):
+        if isinstance(choice, str) and split_spec(choice)[1] and "path_scorer" in needs_of("scorer", choice):
             self._made.pop("path_scorer", None)  # the first stage may use another model
-        self._made["second_scorer"] = engine = self._new("scorer", spec, "")
+        self.chosen["second_scorer"] = choice
+        self._made["second_scorer"] = engine = self._new("scorer", choice)
         return engine
 
-    def _new(self, kind: str, spec: str, endpoint: str) -> Any:
+    def _new(self, kind: str, choice: Any) -> Any:
         def make() -> Any:
+            if kind == "search":
+                return _search_providers(self.settings, choice)
+            spec, endpoint = _address(kind, name_of(choice))
+            is_object = not isinstance(choice, str)
+            _check_calls(self.settings, kind, choice if is_object else engine_class(kind, spec), spec)
+            if is_object:
+                return checked(kind, choice)
             required = needs_of(kind, spec, required=True)
-            needed = [other for other in needs_of(kind, spec) if self.specs[other] or other in required]
-            self._check_calls(kind, engine_class(kind, spec), spec)
-            needed_engines = {other: self.make(other, spec) for other in needed}
-            settings = self._settings_for(kind, endpoint)
-            if self._shared is None or kind not in SharedEngines.KINDS or set(needed) & set(self._objects):
-                return adopted_engine(kind, spec, **needed_engines, **settings)
-            key = (kind, spec, endpoint, *(self.specs[other] for other in needed))
-            return self._shared.get(key, lambda: adopted_engine(kind, spec, **needed_engines, **settings))
+            needed = [other for other in needs_of(kind, spec) if self.chosen[other] or other in required]
+            others = {other: self.get(other, spec) for other in needed} | _own_settings(self.settings, kind, endpoint)
+            if self._shared is None or kind not in _SHARED or not all(isinstance(self.chosen[n], str) for n in needed):
+                return make_engine(kind, spec, **others)
+            key = (kind, spec, endpoint, *(self.chosen[other] for other in needed))
+            return self._shared.get(key, lambda: make_engine(kind, spec, **others))
 
-        return self._wrapped(kind, self._recorded(kind, make))
-
-    def _adopted_object(self, kind: str) -> Any:
-        self._check_calls(kind, self._objects[kind], self.specs[kind])
-        return _adopted(kind, self._objects[kind])
-
-    def _check_calls(self, kind: str, engine: Any, spec: str) -> None:
-        """Refuse an engine that calls a model, where model calls are switched off."""
-        if self.settings.model_calls or kind not in ("llm", "path_scorer"):
-            return
-        if declared(engine, kind, "real"):
-            raise BadInput("model calls are switched off (model_calls); scripted: still works", subject=spec)
-
-    def _recorded(self, kind: str, make: Callable[[], Any]) -> Any:
-        """Make an engine; with a recorder, an engine that reads something outside of Prunus is wrapped by it.
-
-        That is a service, a model's files, or the code of another package: a replay must not depend on them.
-        """
-        spec = self.specs[kind]
-        if self.recorder is None or kind not in TAPED:
-            return make()
-        from .record.recorder import bare  # here: most calls are neither recorded nor played back
-
-        name, model = split_spec(spec)
-        if kind == "llm":
-            return self.recorder.model(bare(spec), make)
-        if kind == "path_scorer":
-            return self.recorder.paths(bare(spec), make)
-        if not model and is_built_in(kind, name) and kind not in self._objects and kind != "reranker":
-            return make()  # a reranker's weights are in another package
-        return adopted(kind, self.recorder.numbers(kind, bare(spec), make), name)
-
-    def search_specs(self) -> list[str]:
-        """Return the specs of the search providers.
-
-        :raises BadInput: no provider is named.
-        """
-        _refuse_login("search", self.specs["search"])
-        specs = [spec.strip() for spec in self.specs["search"].split(",") if spec.strip()]
-        if not specs:
-            there = ", ".join(engine_names("search"))
-            raise BadInput(f"no search is named: give --search, or set search in {FILE}; there are: {there}")
-        return specs
-
-    def search(self) -> SearchProvider:
-        """Return the named search providers as one provider.
-
-        :raises BadInput: no provider is named, or a provider cannot be made.
-        """
-        from .web.search._merge import Merged  # here: most calls search nothing
-
-        settings, specs = self.settings, self.search_specs()
-
-        def made() -> SearchProvider:
-            if "search" in self._objects:
-                providers = [_adopted("search", self._objects["search"])]
-            else:
-                providers = [self.provider(spec, alone=len(specs) == 1) for spec in specs]
-            way: Any = settings.search_way
-            return Merged(providers, way, settings.search_seconds * 2)
-
+        if kind == "search" and isinstance(choice, str):
+            choice = ",".join(search_specs(choice))
         if self.recorder is None:
-            return made()
-        from .record.recorder import bare
+            engine = make()
+        else:
+            from .record.player import intercepted  # here: most calls are neither recorded nor replayed
 
-        return cast(SearchProvider, self.recorder.provider(bare(",".join(specs)), made))
-
-    def price_of_search(self, name: str) -> float:
-        """Return the price of one request to a search provider, in USD.
-
-        :raises BadInput: the settings give no number.
-        """
-        price = self.settings.search_prices.get(name, 0.0)
-        if not isinstance(price, int | float) or isinstance(price, bool) or not 0 <= price < 1e6:
-            raise BadInput(f"setting search_prices: {name}: {price!r} is no price in US dollars", subject=name)
-        return float(price)
-
-    def provider(self, spec: str, alone: bool = True) -> SearchProvider:
-        """Return one search provider.
-
-        :param alone: it is the only provider; then ``search_key`` and ``search_endpoint`` are its own.
-        :raises BadInput: its key in the settings is not text, or its price is no number.
-        """
-        from .web.reader import LazyDoor
-
-        settings, name = self.settings, split_spec(spec)[0]
-        key = settings.search_keys.get(name, settings.search_key if alone else "")
-        price = self.price_of_search(name)
-        if not isinstance(key, str):
-            raise BadInput(f"setting search_keys: {name}: the key is not text", subject="search_keys")
-        own: dict[str, Any] = {"door": LazyDoor(settings), "key": key, "price": price}
-        own |= {"seconds": settings.search_seconds, "endpoint": settings.search_endpoint if alone else ""}
-        if name == "local":
-            own |= {"reader": formats().to_html, "suffixes": tuple(formats().suffixes)}
-        provider: SearchProvider = adopted_engine("search", spec, **own)
-        return provider
-
-    def _address(self, kind: str, spec: str) -> tuple[str, str]:
-        """Return the spec of an engine, and the address of its server; the spec of a language model may hold both."""
-        if kind == "llm" and split_spec(spec)[0] == "http":
-            _refuse_login(kind, spec)
-            base, _, model = spec.partition("#")
-            return f"openai:{model}", base
-        return spec, ""
-
-    def _settings_for(self, kind: str, endpoint: str) -> dict[str, Any]:
-        """Return the settings for engines of a kind, by the names of their constructors' parameters."""
-        from .web.reader import LazyDoor  # here: reading files needs none
-
-        settings = self.settings
-        own: dict[str, Any] = {"door": LazyDoor(settings)}
-        if kind in ("embedder", "reranker"):
-            own |= {"threads": settings.threads, "key": getattr(settings, f"{kind}_key")}
-            own["cache_folder"] = str(settings.folder / "models")
-        elif kind == "llm":
-            own |= {"key": settings.llm_key, "endpoint": endpoint, "options": settings.llm_options}
-        elif kind == "path_scorer":
-            own["key"] = settings.path_key
-            own["options"] = {name: value for name, value in settings.path_options.items() if name != "prompt"}
-        elif kind in ("planner", "extractor"):
-            own["seconds"] = settings.plan_seconds if kind == "planner" else settings.extract_seconds
-            own["summaries"] = settings.extract_summaries
-        elif kind == "scorer":
-            own["prompt"] = str(settings.path_options.get("prompt", "paths"))
-        elif kind == "tokenizer":
-            own["folder"] = settings.tiktoken_folder or str(settings.folder / "tiktoken")
-        return own
-
-    def _wrapped(self, kind: str, engine: Any) -> Any:
-        """Wrap a language model by its meter."""
+            engine = intercepted(self.recorder, kind, choice, make)
         return self._metered(engine) if kind == "llm" else engine
 
     def _metered(self, llm: Any) -> Metered:
         """Return a language model whose calls are counted and kept within the limits of the whole call."""
-        from .models.meter import Meter, Metered, price_of, prices_from  # here: most calls ask no model
+        from .models.meter import Metered, price_of, prices_from
 
-        self.meter = self.meter or Meter(self._limits)
-        counter = None if llm.count is not None else self.make("tokenizer")
-        self.price = price_of(prices_from(self.settings.prices), self.specs["llm"], llm)
-        return Metered(llm, self.meter, counter, self.price)
+        counter = None if llm.count is not None else self.get("tokenizer")
+        return Metered(llm, self.meter, counter, price_of(prices_from(self.settings.prices), self.named("llm"), llm))
 
 
-def installed_reranker() -> str:
-    """Return the spec of the reranker that is used where none is named: ``prunus`` where its weights are installed."""
-    return "prunus" if find_spec("prunus_reader") else ""
+def _chosen(settings: Settings, options: Options) -> dict[str, Any]:
+    """Return the spec of each kind of engine, or the object that the options hold."""
+    chosen = {kind: getattr(options, kind, "") or str(getattr(settings, kind)) for kind in KINDS if kind != "format"}
+    if isinstance(chosen["reranker"], str) and chosen["reranker"] in ("", NO_RERANKER):
+        chosen["reranker"] = "" if chosen["reranker"] else installed_reranker()
+    by_model = bool(options.llm) or (bool(settings.llm) and _may_call(settings))
+    for kind, (with_model, without) in BY_MODEL.items():
+        chosen[kind] = chosen[kind] or (with_model if by_model else without)
+    return chosen
 
 
-def adopted_engine(kind: str, spec: str, **others: Any) -> Any:
-    """Make an engine by its spec; what an engine of another package returns is checked."""
-    engine = make_engine(kind, spec, **others)
-    name, _ = split_spec(spec)
-    return engine if is_built_in(kind, name) else adopted(kind, engine, name)
+def _may_call(settings: Settings) -> bool:
+    """Tell whether the model of the settings may be called; otherwise the engines without a model are used."""
+    spec, _ = _address("llm", settings.llm)
+    known = split_spec(spec)[0] in engine_names("llm")
+    return settings.model_calls or not (known and declared(engine_class("llm", spec), "llm", "real"))
 
 
-def _adopted(kind: str, engine: Any) -> Any:
-    """Return an engine that was given as an object; what it returns is checked, unless it comes with Prunus."""
-    if isinstance(engine, type):
-        raise BadInput(f"{kind}: {engine.__name__} is a class; give an object of it", subject=kind)
-    own = type(engine).__module__.startswith("prunus.")
-    return engine if own else adopted(kind, engine, name_of(engine))
+def _check_calls(settings: Settings, kind: str, engine: Any, spec: str) -> None:
+    """Refuse an engine that calls a model, where model calls are switched off."""
+    if not settings.model_calls and kind in ("llm", "path_scorer") and declared(engine, kind, "real"):
+        raise BadInput("model calls are switched off (model_calls); scripted: still works", subject=spec)
 
 
-def name_of(choice: Any) -> str:
-    """Return the spec of an engine; for an object its name, or the name of its class."""
-    return choice if isinstance(choice, str) else str(getattr(choice, "name", "") or type(choice).__name__)
+def _address(kind: str, spec: str) -> tuple[str, str]:
+    """Return the spec of an engine, and the address of its server; the spec of a language model may hold both."""
+    if kind == "llm" and split_spec(spec)[0] == "http":
+        _refuse_login(kind, spec)
+        base, _, model = spec.partition("#")
+        return f"openai:{model}", base
+    return spec, ""
+
+
+def _own_settings(settings: Settings, kind: str, endpoint: str) -> dict[str, Any]:
+    """Return the settings for engines of a kind, by the names of their constructors' parameters."""
+    own: dict[str, Any] = {"door": LazyDoor(settings)}
+    if kind in ("embedder", "reranker"):
+        own |= {"threads": settings.threads, "key": getattr(settings, f"{kind}_key")}
+        own["cache_folder"] = str(settings.folder / "models")
+    elif kind == "llm":
+        own |= {"key": settings.llm_key, "endpoint": endpoint, "options": settings.llm_options}
+    elif kind == "path_scorer":
+        own["key"] = settings.path_key
+        own["options"] = {name: value for name, value in settings.path_options.items() if name != "prompt"}
+    elif kind in ("planner", "extractor"):
+        own["seconds"] = settings.plan_seconds if kind == "planner" else settings.extract_seconds
+        own["summaries"] = settings.extract_summaries
+    elif kind == "scorer":
+        own["prompt"] = str(settings.path_options.get("prompt", "paths"))
+    elif kind == "tokenizer":
+        own["folder"] = settings.tiktoken_folder or str(settings.folder / "tiktoken")
+    return own
 
 
 def _refuse_login(kind: str, spec: str) -> None:
@@ -453,6 +383,73 @@ def _refuse_login(kind: str, spec: str) -> None:
 def _path_spec(model: str) -> str:
     """Return the path scorer of ``generative:MODEL``: ``transformers``, unless MODEL begins with another one's name."""
     return model if split_spec(model)[0] in engine_names("path_scorer") else f"transformers:{model}"
+
+
+def installed_reranker() -> str:
+    """Return the spec of the reranker that is used where none is named: ``prunus`` where its weights are installed."""
+    return "prunus" if find_spec("prunus_reader") else ""
+
+
+# --- search providers ------------------------------------------------------------------------------
+
+
+def search_specs(named: str) -> list[str]:
+    """Return the specs of the search providers.
+
+    :param named: the specs, separated by commas.
+    :raises BadInput: no provider is named, or an address holds a login.
+    """
+    _refuse_login("search", named)
+    specs = [spec.strip() for spec in named.split(",") if spec.strip()]
+    if not specs:
+        there = ", ".join(engine_names("search"))
+        raise BadInput(f"no search is named: give --search, or set search in {FILE}; there are: {there}")
+    return specs
+
+
+def search_provider(settings: Settings, spec: str, alone: bool = True) -> SearchProvider:
+    """Return one search provider.
+
+    :param alone: it is the only provider; then ``search_key`` and ``search_endpoint`` are its own.
+    :raises BadInput: its key in the settings is not text, or its price is no number.
+    """
+    name = split_spec(spec)[0]
+    key = settings.search_keys.get(name, settings.search_key if alone else "")
+    if not isinstance(key, str):
+        raise BadInput(f"setting search_keys: {name}: the key is not text", subject="search_keys")
+    own: dict[str, Any] = {"door": LazyDoor(settings), "key": key, "price": _price_of_search(settings, name)}
+    own |= {"seconds": settings.search_seconds, "endpoint": settings.search_endpoint if alone else ""}
+    if name == "local":
+        own |= {"reader": formats().to_html, "suffixes": tuple(formats().suffixes)}
+    provider: SearchProvider = make_engine("search", spec, **own)
+    return provider
+
+
+def _search_providers(settings: Settings, choice: Any) -> SearchProvider:
+    """Return the chosen search providers as one provider."""
+    from .web.search._merge import Merged
+
+    if isinstance(choice, str):
+        specs = search_specs(choice)
+        providers = [search_provider(settings, spec, alone=len(specs) == 1) for spec in specs]
+    else:
+        providers = [checked("search", choice)]
+    way: Any = settings.search_way
+    return Merged(providers, way, settings.search_seconds * 2)
+
+
+def _price_of_search(settings: Settings, name: str) -> float:
+    """Return the price of one request to a search provider, in USD.
+
+    :raises BadInput: the settings give no number.
+    """
+    price = settings.search_prices.get(name, 0.0)
+    if not isinstance(price, int | float) or isinstance(price, bool) or not 0 <= price < 1e6:
+        raise BadInput(f"setting search_prices: {name}: {price!r} is no price in US dollars", subject=name)
+    return float(price)
+
+
+# --- formats ---------------------------------------------------------------------------------------
 
 
 @cache
@@ -536,7 +533,7 @@ class Formats:
         if name == "":
             return page.content
         if name not in self._made:
-            self._made[name] = adopted_engine("format", name)
+            self._made[name] = make_engine("format", name)
         return self._made[name].to_html(page)
 
     def _name_of(self, page: Page) -> str:

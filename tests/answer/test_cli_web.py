@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.answer.world import World, let_in, world
@@ -13,9 +14,8 @@ from tests.cli.conftest import cli  # noqa: F401
 from tests.web.search.server import documented, serving
 
 from prunus.cli.commands.doctor import _shown
-from prunus.core.options import Options
 from prunus.core.settings import load_settings
-from prunus.engines import Maker
+from prunus.engines import search_provider
 
 QUESTION = "When did the Orrel bridge open?"
 
@@ -70,12 +70,11 @@ def test_search_says_what_is_missing(cli: Cli, monkeypatch: pytest.MonkeyPatch) 
 def test_a_key_of_several_is_the_named_provider_s(cli: Cli, folder: Path) -> None:  # noqa: F811
     """``search_key`` is meant for the only provider; several take theirs from ``search_keys``, and none is shown."""
     (folder / "prunus.toml").write_text('search_key = "sesame"\n[search_keys]\nmojeek = "poppy"\n', "utf-8")
-    maker = Maker(load_settings(), Options())
-    assert maker.provider("mojeek")._key == "poppy"
-    assert maker.provider("brave", alone=True)._key == "sesame"
-    assert maker.provider("brave", alone=False)._key == ""
     settings = load_settings()
-    shown = repr(settings) + repr(maker.provider("mojeek"))
+    mojeek: Any = search_provider(settings, "mojeek")
+    assert mojeek._key == "poppy"
+    assert [search_provider(settings, "brave", alone)._key for alone in (True, False)] == ["sesame", ""]
+    shown = repr(settings) + repr(mojeek)
     shown += str([_shown(name, getattr(settings, name)) for name in ("search_key", "search_keys")])
     assert "sesame" not in shown and "poppy" not in shown and "set" in shown
     (folder / "prunus.toml").write_text("[search_keys]\nmojeek = 7\n", "utf-8")

@@ -23,7 +23,7 @@ from prunus.core.events import DoneEvent, Event
 from prunus.core.options import Options
 from prunus.core.settings import load_settings
 from prunus.core.types import Answer, Message
-from prunus.engines import Maker, engines_of, web_of
+from prunus.engines import answer_engines
 from prunus.evidence.documents import Documents
 from prunus.models.llm.scripted import Engine as Scripted
 from prunus.models.llm.scripted import ScriptedReply
@@ -182,14 +182,12 @@ def ask(
     """
     settings, options = load_settings(), options or Options()
     if model is not None:
-        options = replace(options, llm=options.llm or "scripted:x")
-    maker = Maker(settings, options)
-    if model is not None:
-        maker._made["llm"] = maker._metered(model)
-    engines = engines_of(maker)
+        options = replace(options, llm=model)
     asked = Asked(question, budget, options, chat=chat, indexes=indexes)
-    if web or (pages is None and indexes is None):
-        events = answer_from_web(asked, engines, web_of(maker, engines), pages)
+    by_search = web or (pages is None and indexes is None)
+    engines = answer_engines(settings, options, web=by_search)
+    if by_search:
+        events = answer_from_web(asked, engines, pages)
     else:
         events = answer_from(Documents([]) if pages is None else pages, asked, engines)
     seen: list[Event] = []

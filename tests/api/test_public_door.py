@@ -9,7 +9,6 @@ import pkgutil
 import subprocess
 import sys
 from importlib import import_module
-from types import ModuleType
 
 from tests.pump import without_extra
 
@@ -37,10 +36,8 @@ def in_a_fresh_process(code: str) -> str:
 def test_the_door_lists_exactly_what_is_public() -> None:
     assert sorted(prunus.__all__) == sorted(PUBLIC)
     assert len(set(prunus.__all__)) == len(prunus.__all__)
-    reachable = {
-        name for name, value in vars(prunus).items() if not name.startswith("_") and not isinstance(value, ModuleType)
-    }
-    assert reachable == set(PUBLIC)
+    assert dir(prunus) == sorted(PUBLIC)
+    assert all(hasattr(prunus, name) for name in PUBLIC) and not hasattr(prunus, "nothing")
 
 
 def test_everything_public_says_what_it_is() -> None:
@@ -63,6 +60,16 @@ def test_importing_loads_nothing_heavy() -> None:
     roots = {name.split(".")[0] for name in loaded}
     assert not roots & set(HEAVY)
     assert not {name for name in loaded if name.startswith(("prunus.cli", "prunus_evals", "prunus_train"))}
+
+
+def test_pruning_html_loads_no_answer_no_index_and_no_other_format() -> None:
+    code = "import prunus, sys, json; prunus.prune('<p>The bridge opened in 1932.</p>', 'When did it open?', 50)"
+    loaded = json.loads(in_a_fresh_process(f"{code}; print(json.dumps(sorted(sys.modules)))"))
+    rooms = ("prunus.answer", "prunus.index", "prunus.record", "prunus.web.fetch", "prunus.web.door", "prunus.batch")
+    assert not [name for name in loaded if name.startswith(rooms)]
+    formats = {name.split(".")[3] for name in loaded if name.startswith("prunus.pages.formats.")}
+    assert {name for name in formats if not name.startswith("_")} == {"html"}
+    assert not {"httpx", "asyncio", "pypdfium2", "PIL"} & {name.split(".")[0] for name in loaded}
 
 
 def test_importing_reads_no_model() -> None:

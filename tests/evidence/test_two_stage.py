@@ -16,7 +16,7 @@ from prunus.core.errors import BadBudget, BadInput, OverWindow
 from prunus.core.options import Options
 from prunus.core.registry import make_engine
 from prunus.core.settings import Settings
-from prunus.engines import assemble, stages_of
+from prunus.engines import prune_engines, stages_of
 from prunus.evidence.block_size import coarse_budget_for, coarse_words_for, fine_words_for
 from prunus.evidence.blocks import Blocks
 from prunus.evidence.context import Context
@@ -54,7 +54,10 @@ def page(sections: int = 40) -> str:
 
 def two(fine: Letters, documents: Documents, budget: int = 300, when: str = "always", **options: object) -> Context:
     engines = replace(
-        assemble(Settings()), second_scorer=fine, first=when, names={"scorer": "hybrid", "second_scorer": "letters"}
+        prune_engines(Settings()),
+        second_scorer=fine,
+        first=when,
+        names={"scorer": "hybrid", "second_scorer": "letters"},
     )
     return prune_with(documents, QUESTION, budget, "html", Options(**options), engines)  # type: ignore[arg-type]
 
@@ -260,7 +263,7 @@ def test_engines_of_the_stages() -> None:
 
 def test_two_stages_have_models_of_their_own_and_a_server_its_key() -> None:
     settings, fine = Settings(path_key="secret"), "generative:vllm:http://localhost:8000/v1#b"
-    engines = assemble(settings, Options(scorer="generative:/models/a", second_scorer=fine))
+    engines = prune_engines(settings, Options(scorer="generative:/models/a", second_scorer=fine))
     assert engines.scorer.path_scorer.model == "/models/a"  # type: ignore[attr-defined]
     assert engines.second_scorer.path_scorer._key == "secret"  # type: ignore[union-attr]
     assert "secret" not in repr(settings)
@@ -268,7 +271,7 @@ def test_two_stages_have_models_of_their_own_and_a_server_its_key() -> None:
 
 def test_a_server_is_not_asked_where_model_calls_are_switched_off() -> None:
     with pytest.raises(BadInput, match="switched off"):
-        assemble(Settings(model_calls=False), Options(second_scorer="generative:vllm:http://localhost:8000/v1#b"))
+        prune_engines(Settings(model_calls=False), Options(second_scorer="generative:vllm:http://localhost:8000/v1#b"))
 
 
 def test_two_stages_need_a_fine_scorer() -> None:

@@ -17,7 +17,7 @@ from prunus.answer.plan.llm import Engine as Planner
 from prunus.core.settings import Settings
 from prunus.core.sync import run
 from prunus.core.types import Message
-from prunus.engines import Maker
+from prunus.engines import EngineSet
 from prunus.models.llm.transformers import Engine
 
 pytest.importorskip("selectolax")
@@ -99,7 +99,7 @@ def check_that_the_pruner_ranks_the_block_that_it_was_taught(taught: Path) -> No
     documents = prunus.read(prunus.Page(content=PAGE, media_type="text/html"))
     first = {}
     for name in (taught, taught.parent / "base"):
-        scorer = Maker(settings, prunus.Options()).make_second_scorer(f"generative:{name}")
+        scorer = EngineSet(settings).second_scorer(f"generative:{name}")
         for question in ASKED:
             blocks = documents.blocks(9)
             first[name, question] = blocks.texts[int(scorer.score(question, blocks).argmax())]

@@ -19,7 +19,7 @@ from typing import Any
 import prunus
 from prunus.core.settings import load_settings
 from prunus.core.types import Message
-from prunus.engines import Maker
+from prunus.engines import one_engine
 from prunus_evals import harness, readers, stats, studies, systems
 from prunus_evals.errors import EvalError, UnknownName
 from prunus_evals.judging import summary
@@ -407,7 +407,7 @@ class PlannerReader:
     def read(self, question: Question, evidence: str) -> Reading:
         """Return ``search`` or ``no search``."""
         start = time.perf_counter()
-        planner = Maker(load_settings(), prunus.Options(planner="rules")).make("planner")
+        planner = one_engine("planner", load_settings(), prunus.Options(planner="rules"))
         plan = asyncio.run(planner.plan([Message("user", question.question)], datetime.now(UTC)))
         text = question.choices[0 if plan.needs_search else 1]
         return Reading(text, seconds=time.perf_counter() - start)

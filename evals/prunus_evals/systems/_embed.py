@@ -21,7 +21,7 @@ from prunus.core.options import Options
 from prunus.core.ports import Embedder, Floats, Reranker, Vectors
 from prunus.core.registry import engine_names, names_a_file, split_spec
 from prunus.core.settings import load_settings
-from prunus.engines import Maker
+from prunus.engines import one_engine
 from prunus_evals.errors import UnknownName
 
 SHORT = {"e5": "multilingual", "bge": "sentence_transformers:bge-large-en-v1.5"}
@@ -99,7 +99,7 @@ def _reranker(spec: str, hold: bool) -> CachedReranker:
 @cache
 def _made(kind: str, options: Options) -> Any:
     try:
-        return Maker(load_settings(), options).make(kind)
+        return one_engine(kind, load_settings(), options)
     except PrunusError as error:
         raise UnknownName(f"{kind}: {error}") from error
 

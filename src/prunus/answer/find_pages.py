@@ -51,7 +51,8 @@ class WebEngines:
     :param pages: reads pages.
     :param rank_with: the embedder or reranker that ranks pages.
     :param price: about how many US dollars one query costs, as configured.
-    :param names: the spec of each engine by port, for these and for the answer's engines.
+    :param meter: the cost of the whole call so far, and its limits.
+    :param names: the specs of planner and search.
     :param clock: returns the current time, on which a plan depends.
     """
 
@@ -60,6 +61,7 @@ class WebEngines:
     spare_planner: Planner
     pages: Pages
     to_html: ToHtml
+    meter: Meter
     rank_with: Any = None
     price: float = 0.0
     names: Mapping[str, str] = field(default_factory=dict)

@@ -9,16 +9,13 @@ from ..core.errors import BadBudget, NothingFound, OutsideFailed
 from ..core.events import Event, PageEvent, PlanEvent
 from ..core.types import Message
 from ..evidence.documents import Documents
-from ..evidence.engines import Engines
-from ..models.meter import Meter
-from .find_pages import FoundPages, Search, WebEngines, find_pages, plan_search
-from .run import Asked, Run, start
-from .trace import StageTimer
+from .find_pages import FoundPages, Search, find_pages, plan_search
+from .run import AnswerEngines, Asked, Run, start
 from .write import answer_again, answer_in_groups, answer_unread
 
 
 async def answer_from_web(
-    asked: Asked, engines: Engines, web: WebEngines, documents: Documents | None = None
+    asked: Asked, engines: AnswerEngines, documents: Documents | None = None
 ) -> AsyncIterator[Event]:
     """Answer a question from the web, as a stream of events that ends in ``done``.
 
@@ -26,13 +23,13 @@ async def answer_from_web(
     :raises NothingFound: no page bears on the question; or it needs no search, and there is no model to answer it.
     :raises OutsideFailed: no provider answered, or no page could be read.
     """
-    found = FoundPages()
-    stages = StageTimer(engines.meter or Meter(asked.options.limits), asked.options.trace)
-    run = start(asked, engines, found.failures, stages)
+    assert engines.web is not None  # a caller that searches the web asks for its engines
+    found, web = FoundPages(), engines.web
+    run = start(asked, engines, found.failures)
     run.names.update(web.names)
     run.pages = web.pages
     turns = asked.chat.turns if asked.chat is not None else []
-    search = Search([*turns, Message("user", asked.question)], web, asked.options.web, stages)
+    search = Search([*turns, Message("user", asked.question)], web, asked.options.web, run.stages)
     found.plan, failed = await plan_search(search)
     if failed:
         found.failures["planner"] = failed

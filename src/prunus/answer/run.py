@@ -4,24 +4,55 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Final, Protocol, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from ..core.errors import BadBudget, BadInput, Failures
 from ..core.options import Options
-from ..core.ports import StreamingGenerator, Tagged
+from ..core.ports import LLM, Embedder, Extractor, Generator, StreamingGenerator, Tagged
 from ..evidence.documents import Documents
-from ..evidence.engines import Engines
+from ..evidence.prune import Engines
 from ..models.meter import Meter
 from .chat import Conversation
 from .check import Reference
 from .pictures import Pages
 from .trace import StageTimer
 
+if TYPE_CHECKING:
+    from .find_pages import WebEngines
+
 OVERHEAD: Final = 900
 """About how many tokens the instructions, the question and the heads of the sources take."""
 
 LEAST_ROOM: Final = 1_500
 """Fewest tokens for which the model is called: instructions, a little evidence and a short answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spare:
+    """Engines that need no model; they take over where the model's engines fail or would exceed a limit."""
+
+    extractor: Extractor
+    generator: Generator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerEngines(Engines):
+    """The engines of an answer: those that choose evidence, and those that make an answer of it.
+
+    :param llm: the language model, if one is configured; every call of it is counted by ``meter``.
+    :param embedder: compares a written answer with the pages.
+    :param spare: the engines that take over where the model's engines fail; None without a model.
+    :param meter: the cost of the whole answer so far, and its limits.
+    :param web: the engines that find and read pages; None for an answer that does not search the web.
+    """
+
+    extractor: Extractor
+    generator: Generator
+    embedder: Embedder
+    meter: Meter
+    llm: LLM | None = None
+    spare: Spare | None = None
+    web: WebEngines | None = None
 
 
 class Finder(Protocol):
@@ -72,7 +103,7 @@ class Run:
     """
 
     asked: Asked
-    engines: Engines
+    engines: AnswerEngines
     stages: StageTimer
     failures: Failures
     names: dict[str, str]
@@ -100,7 +131,7 @@ class Run:
         return None if left == math.inf else left * share
 
 
-def start(asked: Asked, engines: Engines, failures: Failures | None = None, stages: StageTimer | None = None) -> Run:
+def start(asked: Asked, engines: AnswerEngines, failures: Failures | None = None) -> Run:
     """Begin an answer.
 
     :raises BadInput: the question is empty.
@@ -110,7 +141,7 @@ def start(asked: Asked, engines: Engines, failures: Failures | None = None, stag
         raise BadInput("the question is empty", subject="query")
     if asked.budget is not None and asked.budget < 1:
         raise BadBudget(f"a budget of {asked.budget} tokens holds nothing; give at least 1", subject=str(asked.budget))
-    stages = stages or StageTimer(engines.meter or Meter(asked.options.limits), asked.options.trace)
+    stages = StageTimer(engines.meter, asked.options.trace)
     return Run(asked, engines, stages, Failures() if failures is None else failures, dict(engines.names))
 
 

@@ -17,7 +17,6 @@ from ..core.events import CitationEvent, DoneEvent, Event, ExtractedEvent, PageE
 from ..core.ports import NumberedSource, StreamingGenerator, TokenCounter
 from ..core.types import Answer, Citation, Passage
 from ..evidence.documents import Documents
-from ..evidence.engines import Engines
 from ..models.loops import repeats_itself
 from ..models.meter import PICTURE_TOKENS
 from .check import check_support, split_claims
@@ -25,7 +24,7 @@ from .cite import cite
 from .gather import gather_evidence, passage_of, per_page
 from .pictures import Pages
 from .quote_lines import quote_lines
-from .run import LEAST_ROOM, OVERHEAD, Asked, Run, start, tokens_for_evidence
+from .run import LEAST_ROOM, OVERHEAD, AnswerEngines, Asked, Run, start, tokens_for_evidence
 
 _ANSWER_SHARE: Final = 0.9
 """Share of the remaining seconds that the model may write; the rest is for the check of the citations."""
@@ -38,7 +37,7 @@ BELOW: Final = "No page bears this out. The pages say:"
 
 
 async def answer_from(
-    documents: Documents, asked: Asked, engines: Engines, reading: Pages | None = None
+    documents: Documents, asked: Asked, engines: AnswerEngines, reading: Pages | None = None
 ) -> AsyncIterator[Event]:
     """Answer from the caller's documents, as a stream of events that ends in ``done``.
 

@@ -16,7 +16,7 @@ from ..core.settings import Settings, load_settings
 from ..core.sync import in_a_thread, run
 from ..core.text.near import did_you_mean
 from ..core.types import Answer, Results, SearchRequest
-from ..engines import Maker, SharedEngines, engines_of, web_of
+from ..engines import SharedEngines, answer_engines, search_engine
 from ..evidence.documents import Documents
 from ..pages.clean.parse import without_surrogates
 from ..pages.sources import Source
@@ -105,13 +105,14 @@ async def stream(
     settings, options = choices.get("settings") or load_settings(), choices.get("options") or Options()
     options = replace(options, search=choices["search"]) if choices.get("search") else options
     options = replace(options, web=_web_options(options.web, settings))
-    maker = Maker(settings, options, taped.recorder if taped is not None else None, shared)
-    engines = await in_a_thread(lambda: engines_of(maker))  # the first call reads weights from disk
     index = choices.get("index", ())
     indexes = list(index) if isinstance(index, Sequence) and not isinstance(index, str) else [index]
     no_pages = pages is None or (isinstance(pages, tuple | list) and not pages)
     by_search = bool(options.search) or (no_pages and not indexes)
-    web = await in_a_thread(lambda: web_of(maker, engines)) if by_search else None
+    recorder = taped.recorder if taped is not None else None
+    engines = await in_a_thread(  # the first call reads weights from disk
+        lambda: answer_engines(settings, options, web=by_search, recorder=recorder, shared=shared)
+    )
     documents: Documents | None = None
     if isinstance(pages, Documents):
         documents = pages
@@ -129,8 +130,8 @@ async def stream(
             await in_a_thread(lambda: opened(indexes, settings, options)), choices.get("retrieval")
         )
     asked = Asked(question, budget, options, chat=chat, indexes=opened_indexes)
-    if web is not None:
-        events = answer_from_web(asked, engines, web, documents)
+    if by_search:
+        events = answer_from_web(asked, engines, documents)
     else:
         events = answer_from(documents or Documents([]), asked, engines)
     if taped is not None:
@@ -219,5 +220,5 @@ async def asearch(query: str | SearchRequest, provider: str = "", settings: Sett
     if not isinstance(request, SearchRequest):
         raise BadInput(f"a search is for text or a SearchRequest, not {type(query).__name__}", subject="query")
     request = replace(request, query=without_surrogates(request.query))
-    engine = await in_a_thread(lambda: Maker(settings or load_settings(), Options(search=provider)).search())
+    engine = await in_a_thread(lambda: search_engine(settings or load_settings(), Options(search=provider)))
     return await engine.search(request)

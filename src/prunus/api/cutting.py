@@ -17,7 +17,7 @@ import numpy as np
 from ..core.errors import BadInput, OutsideFailed
 from ..core.options import Options
 from ..core.settings import Settings
-from ..engines import Maker
+from ..engines import one_engine
 from ..index.nodes import IndexedDocument, Leaf
 from ..index.terms import Built, Report
 from ..pages.sources import Source, is_address
@@ -55,8 +55,7 @@ class Cutting:
         """
         from ..index.leaves import Cutter
 
-        maker = Maker(self.settings, self.options)
-        embedder = maker.make("embedder")
+        embedder = one_engine("embedder", self.settings, self.options)
         name, dimension = identity_of(embedder)
         if (name, dimension) != (self.embedder, self.dimension):
             raise BadInput(
@@ -64,7 +63,8 @@ class Cutting:
                 f"dimensions), and this process has {name} ({dimension})",
                 subject=self.location,
             )
-        return Cutter(embedder, maker.make("tokenizer"), build_settings(self.built), self.dimension)
+        tokenizer = one_engine("tokenizer", self.settings, self.options)
+        return Cutter(embedder, tokenizer, build_settings(self.built), self.dimension)
 
     def by(
         self,

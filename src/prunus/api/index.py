@@ -22,7 +22,7 @@ from ..core.registry import make_engine
 from ..core.settings import Settings, load_settings
 from ..core.sync import run
 from ..core.types import Answer, OutputFormat
-from ..engines import Maker, assemble, formats
+from ..engines import EngineSet, answer_engines, formats, one_engine, prune_engines
 from ..evidence.context import Context
 from ..evidence.documents import Documents
 from ..evidence.prune import prune as prune_documents
@@ -99,7 +99,7 @@ class Index:
             if not create:
                 raise
             built = _built_with(settings, options, preset, wanted)
-            embedder = Maker(settings, options).make("embedder")
+            embedder = one_engine("embedder", settings, options)
             identity, dimension = identity_of(embedder)
             store = make_engine("store", engine, **at, embedder=identity, dimension=dimension, create=True)
             store.put_notes({BUILT: json.dumps(asdict(built))})
@@ -113,8 +113,8 @@ class Index:
     # --- engines, made when they are first needed ---------------------------------------------
 
     @cached_property
-    def _maker(self) -> Maker:
-        return Maker(self.settings, self.options)
+    def _engines(self) -> EngineSet:
+        return EngineSet(self.settings, self.options)
 
     @cached_property
     def _embedder(self) -> Any:
@@ -127,13 +127,13 @@ class Index:
 
     def _in_the_settings(self) -> bool:
         """Take the embedder of the settings if it is that of the index: what the index names may have been moved."""
-        named = self.options, self._maker
+        named = self.options, self._engines
         self.options = replace(self.options, embedder=self.settings.embedder)
-        self._maker = Maker(self.settings, self.options)
+        self._engines = EngineSet(self.settings, self.options)
         try:
             self._own_embedder()
         except (BadInput, MissingExtra):
-            self.options, self._maker = named
+            self.options, self._engines = named
             return False
         return True
 
@@ -147,7 +147,7 @@ class Index:
 
         :raises BadInput: it is another one.
         """
-        embedder = self._maker.make("embedder")
+        embedder = self._engines.get("embedder")
         identity, dimension = identity_of(embedder)
         if identity != self.store.embedder or dimension not in (0, self.store.dimension):
             named = "name that embedder"
@@ -165,7 +165,7 @@ class Index:
         """The retriever of nodes."""
         from ..index.retrieve import Retriever
 
-        return Retriever(self.store, self._embedder, self._maker.make("tokenizer"))
+        return Retriever(self.store, self._embedder, self._engines.get("tokenizer"))
 
     @cached_property
     def pages(self) -> Pages:
@@ -180,7 +180,7 @@ class Index:
         from ..index.build import Builder
 
         settings = build_settings(self.built)
-        make = self._maker.make
+        make = self._engines.get
         embedder, tokenizer, clusterer = self._embedder, make("tokenizer"), make("clusterer")
         builder = Builder(self.store, embedder, tokenizer, clusterer, self._summarizer(), settings)
         if self.executor is not None:
@@ -190,14 +190,14 @@ class Index:
     def _summarizer(self) -> Any:
         """Return the summarizer; the replies of a model are stored under ``home``, so that they are paid for once."""
         if not self.pays:
-            return self._maker.make("summarizer")
+            return self._engines.get("summarizer")
 
         from ..index.summarize._later import LazySummarizer
 
         def made() -> Any:
             from ..index.summarize.llm import Engine
 
-            return Engine(self._maker.make("llm", "summarizer llm"), self.settings.folder / "summaries.sqlite3")
+            return Engine(self._engines.get("llm", "summarizer llm"), self.settings.folder / "summaries.sqlite3")
 
         return LazySummarizer(made)
 
@@ -333,9 +333,8 @@ class Index:
         """Return the greatest possible cost of :meth:`summarize`; spends nothing."""
         from ..index.bill import bill_of
 
-        if self.pays:
-            self._maker.make("llm", "summarizer llm")
-        return bill_of(self.builder, self._maker.price, self.pays)
+        price = self._engines.get("llm", "summarizer llm").price if self.pays else None
+        return bill_of(self.builder, price, self.pays)
 
     def forget_summaries(self) -> None:
         """Remove all summaries, so that :meth:`summarize` writes them anew; the tree stays.
@@ -374,8 +373,8 @@ class Index:
 
     def _note_cost(self) -> None:
         """Add the cost of this call to the cost that the index has recorded."""
-        meter = self._maker.meter
-        if meter is None or not (meter.total.prompt_tokens or meter.total.completion_tokens):
+        meter = self._engines.meter
+        if not (meter.total.prompt_tokens or meter.total.completion_tokens):
             return
         before = json.loads(self.store.notes(COST).get(COST, "{}"))
         total = {name: before.get(name, 0) + getattr(meter.total, name) for name in COSTS}
@@ -434,7 +433,7 @@ class Index:
         question = question_of(question, None, "retrieve(question)")
         check_choices(budget, options, None)
         options = options or self._asked_with()
-        engines = assemble(self.settings, options)
+        engines = prune_engines(self.settings, options)
         tokens = self.budget if budget is None else budget
         evidence = evidence_of(question, self, tokens, retrieval)
         engines = replace(engines, scorer=evidence)
@@ -453,7 +452,7 @@ class Index:
         question = question_of(question, None, "ask(question)")
         check_choices(budget, None, None)
         asked = Asked(question, tokens, self._asked_with(), indexes=Indexes([self], retrieval))
-        engines = assemble(self.settings, self.options)
+        engines = answer_engines(self.settings, self.options)
         return run(lambda: answer_of(answer_from(Documents([]), asked, engines)))
 
 
@@ -465,7 +464,7 @@ def _built_with(settings: Settings, options: Options, preset: str, wanted: Mappi
 
 def cutting_new(settings: Settings, options: Options) -> Cutting:
     """Return what another process needs to cut documents for an index that does not exist yet."""
-    identity, dimension = identity_of(Maker(settings, options).make("embedder"))
+    identity, dimension = identity_of(one_engine("embedder", settings, options))
     return Cutting(settings, options, _built_with(settings, options, "", {}), identity, dimension, "index")
 
 

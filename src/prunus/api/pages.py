@@ -13,7 +13,7 @@ from ..core.settings import Settings, load_settings
 from ..core.sync import run
 from ..core.text.near import did_you_mean
 from ..core.types import Metadata, OutputFormat, Page, Passage
-from ..engines import Maker, assemble, formats
+from ..engines import answer_engines, formats, one_engine, prune_engines
 from ..evidence.context import Context
 from ..evidence.documents import Documents, read_pages
 from ..evidence.prune import prune as prune_documents
@@ -165,7 +165,7 @@ def with_links(documents: Documents, question: str, count: int, settings: Settin
     settings = settings or load_settings()
     trees, failures = list(documents.trees), Failures(documents.failures)
     known = {tree.snapshot for tree in trees}
-    embedder = Maker(settings, Options()).make("embedder")
+    embedder = one_engine("embedder", settings)
     for page in follow(settings, trees, question, count, embedder):
         try:
             if isinstance(page, PrunusError):
@@ -209,7 +209,7 @@ class Pruner:
 
     def __init__(self, options: Options | None = None, settings: Settings | None = None) -> None:
         self.options, self.settings = options or Options(), settings or load_settings()
-        self._engines = assemble(self.settings, self.options, answers=False)
+        self._engines = prune_engines(self.settings, self.options)
 
     def prune(
         self, documents: Documents, question: str, budget: int | None = None, format: OutputFormat = "html"
@@ -276,7 +276,7 @@ def extract(
     question = question_of(question, pages, "extract(question, pages)")
     check_choices(budget, options, settings)
     options, settings = options or Options(), settings or load_settings()
-    engines = assemble(settings, options)
+    engines = answer_engines(settings, options)
     documents = pages if isinstance(pages, Documents) else read(pages, settings=settings)
     tokens = settings.budget if budget is None else budget
     context = prune_documents(documents, question, tokens, "html", options, engines)

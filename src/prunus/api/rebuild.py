@@ -17,7 +17,7 @@ from ..core.options import Options
 from ..core.registry import make_engine
 from ..core.settings import Settings
 from ..core.sqlite import ERRORS, checksum
-from ..engines import Maker
+from ..engines import one_engine
 from ..index.nodes import IndexedDocument
 from ..index.store._named import engine_of
 from ..index.terms import BUILT, COST, Built
@@ -78,7 +78,7 @@ def rebuild(index: str, settings: Settings) -> Rebuilt:
     notes = json.loads(found.notes.get(BUILT, "{}"))
     built = Built(preset=notes.get("preset", ""), embedder=notes.get("embedder", ""))
     options = Options(embedder=built.named_embedder)
-    embedder, dimension = identity_of(Maker(settings, options).make("embedder"))
+    embedder, dimension = identity_of(one_engine("embedder", settings, options))
     if found.embedder not in ("", embedder):
         raise BadInput(
             f"{folder}: this index was built with the embedder {found.embedder}, not with {embedder}; set embedder "

@@ -10,6 +10,7 @@ from typing import Any, Final, get_type_hints
 
 from msgspec import convert
 
+from ..core.checked_engines import name_of
 from ..core.errors import BadInput, Failures, PrunusError
 from ..core.events import DoneEvent, Event
 from ..core.files import write_bytes
@@ -19,10 +20,10 @@ from ..core.settings import SECRETS, Settings, load_settings
 from ..core.text.secrets import secrets_in
 from ..core.types import Answer, Page, Usage
 from ..core.version import __version__
-from ..engines import NO_RERANKER, TAPED, formats, installed_reranker, name_of
+from ..engines import NO_RERANKER, formats, installed_reranker
 from ..evidence.documents import Documents, read_pages
 from ..record.file import RunFile, pack
-from ..record.player import Player, reading
+from ..record.player import TAPED, Player, reading
 from ..record.recorder import Recorder, bare, error_to
 
 ENGINES: Final = (*(kind for kind in KINDS if kind in Options.__dataclass_fields__), "second_scorer", "path_scorer")
@@ -274,8 +275,8 @@ def _by_name(options: Options) -> Options:
 def _refuse_engines(recorded: Mapping[str, Any], changes: Mapping[str, str], user: Settings) -> None:
     """Refuse a recorded engine that would reach outside of the record: a stranger's file must not choose it.
 
-    Engines of :data:`~prunus.engines.TAPED` kinds reply from the record. Others may be built in, with no model but a
-    number, or be the same as in the user's own settings.
+    Engines of :data:`~prunus.record.player.TAPED` kinds reply from the record. Others may be built in, with no model
+    but a number, or be the same as in the user's own settings.
 
     :param changes: what the user names instead; it replaces the recorded engine.
     :raises BadInput: the run names such an engine.

@@ -8,7 +8,7 @@ from ..core.options import Options
 from ..core.settings import Settings, load_settings
 from ..core.sync import in_a_thread
 from ..core.types import Message
-from ..engines import Maker, engines_of, web_of
+from ..engines import web_engines
 from ..evidence.documents import Documents
 from .arguments import check_choices, question_of
 
@@ -24,15 +24,13 @@ async def found_pages(
     """
     from ..answer.find_pages import FoundPages, Search, find_pages, plan_search  # here: they load asyncio
     from ..answer.trace import StageTimer
-    from ..models.meter import Meter
 
     question = question_of(question, None, "found_pages(question)")
     check_choices(None, options, settings)
-    settings, options = settings or load_settings(), options or Options()
-    options = replace(options, search=search or options.search, web=replace(options.web, always=True))
-    maker = Maker(settings, options)
-    web = await in_a_thread(lambda: web_of(maker, engines_of(maker)))
-    stages = StageTimer(maker.meter or Meter(options.limits), options.trace)
+    settings, chosen = settings or load_settings(), options or Options()
+    options = replace(chosen, search=search or chosen.search, web=replace(chosen.web, always=True))
+    web = await in_a_thread(lambda: web_engines(settings, options))
+    stages = StageTimer(web.meter, options.trace)
     found = FoundPages()
     wanted = Search([Message("user", question)], web, options.web, stages)
     found.plan, failed = await plan_search(wanted)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, cast, get_args
 
 import numpy as np
 
-from .errors import BadEngine, PrunusError
+from .errors import BadEngine, BadInput, PrunusError
 from .events import Event
 from .ports import LANGUAGE_MODEL, LanguageModel
 from .types import Plan, Results, Summary
@@ -45,6 +45,21 @@ def adopted(kind: str, engine: Any, name: str) -> Any:
     :raises BadEngine: it lacks the method of its port.
     """
     return _ADOPTED.get(kind, _Adopted)(kind, engine, name)
+
+
+def checked(kind: str, engine: Any) -> Any:
+    """Return an engine that was given as an object; it is wrapped, unless it comes with Prunus.
+
+    :raises BadInput: it is a class.
+    """
+    if isinstance(engine, type):
+        raise BadInput(f"{kind}: {engine.__name__} is a class; give an object of it", subject=kind)
+    return engine if type(engine).__module__.startswith("prunus.") else adopted(kind, engine, name_of(engine))
+
+
+def name_of(choice: Any) -> str:
+    """Return the spec of an engine; for an object its name, or the name of its class."""
+    return choice if isinstance(choice, str) else str(getattr(choice, "name", "") or type(choice).__name__)
 
 
 class _Adopted:

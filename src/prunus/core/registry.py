@@ -17,6 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from .checked_engines import adopted
 from .errors import UnknownEngine
 from .text.near import did_you_mean
 
@@ -110,6 +111,8 @@ def engine_class(kind: str, spec: str) -> Any:
 def make_engine(kind: str, spec: str, **others: Any) -> Any:
     """Make an engine; pass the engines and settings that its constructor has parameters for.
 
+    What an engine of another package returns is checked; a store is used as it is.
+
     :param others: engines and settings by parameter name; what the constructor has no parameter for is left out.
     :raises UnknownEngine: no such engine, or the spec names a model and the engine takes none.
     """
@@ -121,7 +124,8 @@ def make_engine(kind: str, spec: str, **others: Any) -> Any:
         arguments["model"] = model
     elif model:
         raise UnknownEngine(f"{kind} {name!r} takes no model, but {spec!r} names one", subject=spec)
-    return built(**arguments)
+    engine = built(**arguments)
+    return engine if is_built_in(kind, name) or kind == "store" else adopted(kind, engine, name)
 
 
 def needs_of(kind: str, spec: str, required: bool = False) -> list[str]:

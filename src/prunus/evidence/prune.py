@@ -8,21 +8,39 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ..core.errors import BadBudget, BadInput
 from ..core.options import Options
+from ..core.ports import TokenCounter
 from ..core.types import DocumentInfo, OutputFormat
 from ..pages.write.style import LEAN, Style
 from .block_size import max_words_for
 from .blocks import Blocks
 from .context import Context, Records
 from .documents import Documents
-from .engines import Engines
 from .greedy import Selection, select
 from .refine import subset
 from .render import Rendering
+from .scorer import Scorer
 from .two_stage import RankedBlocks, Scorers, Writing, cut_best, rank, rank_once, second_stage, sizes_for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engines:
+    """The engines that choose evidence, and their names.
+
+    :param scorer: the scorer of the only stage, or of the first of two stages.
+    :param second_scorer: the scorer of the second stage; None where there is only one stage.
+    :param first: when the first of two stages runs: ``always``; ``large``: if the pages exceed the intermediate
+        budget; ``never``: only if a prompt exceeds the model's window.
+    """
+
+    counter: TokenCounter
+    scorer: Scorer
+    second_scorer: Scorer | None = None
+    first: str = "large"
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 def prune(

@@ -199,7 +199,7 @@ class Metered(LanguageModel):
         self._llm = llm
         self._meter = meter
         self._counter = counter if counter is not None else cast(TokenCounter, llm)
-        self._price = price
+        self.price = price
         self.name, self.model = llm.name, llm.model or llm.name
         self.sees_pictures, self.real, self.free = llm.sees_pictures, llm.real, llm.free
         self.context_window = llm.context_window
@@ -209,14 +209,14 @@ class Metered(LanguageModel):
         """Return the largest ``max_tokens`` that the limits allow for these messages; infinite without a limit."""
         prompt = self._prompt(messages)
         left = self._meter.tokens_left - prompt
-        price, money = self._price or FREE, self._meter.usd_left - (self._price or FREE).usd(prompt, 0)
+        price, money = self.price or FREE, self._meter.usd_left - (self.price or FREE).usd(prompt, 0)
         if price.completion and money != math.inf:
             left = min(left, money / price.completion * _MILLION - 1)
         return max(0, math.inf if left == math.inf else int(left))
 
     def affordable(self) -> float:
         """Return about how many tokens may still be used, if four in five are prompt; infinite without a limit."""
-        price = self._price or FREE
+        price = self.price or FREE
         mean = 0.8 * price.prompt + 0.2 * price.completion
         bought = self._meter.usd_left / mean * _MILLION if mean else math.inf
         return min(self._meter.tokens_left, bought)
@@ -233,12 +233,12 @@ class Metered(LanguageModel):
         :raises OverLimit: the call could exceed a limit, or the seconds are used up during the call.
         :raises BadInput: US dollars are limited, and the model's price is unknown.
         """
-        if self._meter.limits.usd and self._price is None:
+        if self._meter.limits.usd and self.price is None:
             raise BadInput(
                 f"{self.model}: no price is known, so --max-usd cannot be kept; add it to [prices] in prunus.toml",
                 subject=self.model,
             )
-        price = self._price or FREE
+        price = self.price or FREE
         prompt, longest = self._prompt(messages), int(options.get("max_tokens", 1024))
         most = (prompt + longest, price.usd(prompt, longest))
         options["max_tokens"] = longest
@@ -287,7 +287,7 @@ class Metered(LanguageModel):
 
     def _usage(self, reported: Usage | None, prompt: int, text: str, seconds: float) -> Usage:
         """Return the usage of a call; estimate the tokens that the server did not report."""
-        price = self._price or FREE
+        price = self.price or FREE
         stages = reported.seconds if reported and reported.seconds else {"llm": seconds}
         if reported and (reported.prompt_tokens or reported.completion_tokens):
             sides = (reported.prompt_tokens, reported.completion_tokens)

@@ -11,22 +11,26 @@ from contextlib import aclosing
 from dataclasses import asdict
 from datetime import datetime
 from itertools import pairwise
-from typing import Annotated, Any, TypeAlias, TypeVar, cast
+from typing import Annotated, Any, Final, TypeAlias, TypeVar, cast
 
 import msgspec
 import numpy as np
 from msgspec import convert
 
 from ..answer.pictures import Pages
-from ..core.checked_engines import MEMBERS, declared
+from ..core.checked_engines import MEMBERS, adopted, declared, name_of
 from ..core.errors import BadInput, PrunusError
 from ..core.events import Event, TokenEvent, UsageEvent
 from ..core.ports import Branches, LanguageModel, TokenTree
+from ..core.registry import is_built_in, split_spec
 from ..core.types import Message, Page, Results, SearchRequest, Usage
 from .file import RunFile
-from .recorder import LOGITS, NUMBERS, called, digest, error_from, page_from
+from .recorder import LOGITS, NUMBERS, Recorder, bare, called, digest, error_from, page_from
 
 T = TypeVar("T")
+
+TAPED: Final = frozenset({"llm", "search", "embedder", "reranker", "path_scorer", "tokenizer"})
+"""Kinds of engines whose replies a recorded run holds."""
 
 Whole: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**40), le=2**40)]
 """A recorded whole number; a larger one would not fit the arrays that it goes into."""
@@ -125,6 +129,24 @@ class Player:
         if "error" in entry:
             return reading(lambda: error_from(entry["error"]))
         return reading(lambda: page_from(self.run, entry["page"]))
+
+
+def intercepted(by: Recorder | Player, kind: str, choice: Any, make: Callable[[], Any]) -> Any:
+    """Return an engine that a recorder or a player stands before, where it reads something outside of Prunus.
+
+    That is a service, a model's files, or the code of another package: a replay must not depend on them.
+
+    :param choice: its spec, or the engine itself.
+    :param make: makes the real engine.
+    """
+    spec = bare(name_of(choice))
+    name, model = split_spec(name_of(choice))
+    own = isinstance(choice, str) and not model and is_built_in(kind, name)
+    if kind not in TAPED or (own and kind in ("embedder", "tokenizer")):  # a reranker's weights are in another package
+        return make()
+    if kind in ("embedder", "reranker", "tokenizer"):
+        return adopted(kind, by.numbers(kind, spec, make), name)
+    return {"llm": by.model, "path_scorer": by.paths, "search": by.provider}[kind](spec, make)
 
 
 class _Model(msgspec.Struct):

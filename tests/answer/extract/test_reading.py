@@ -17,7 +17,7 @@ from prunus.core.ports import Tagged
 from prunus.core.registry import make_engine
 from prunus.core.settings import Settings
 from prunus.core.types import Span
-from prunus.engines import Maker
+from prunus.engines import EngineSet
 
 PAGE = """<title>Harbour book</title><h1>Harbour</h1><h2>Ferries</h2>
 <table><tr><th>Boat<th>Leaves<th>Seats<tr><td>Marta<td>7:40<td>60<tr><td>Elster<td><td>48</table>
@@ -115,8 +115,8 @@ def test_one_that_does_not_know_the_language_or_declares_no_weight_is_not_asked(
 
 def test_the_installed_one_is_used_where_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("prunus.engines.find_spec", lambda name: object())
-    assert Maker(Settings(), Options()).specs["reranker"] == "prunus"
-    assert Maker(Settings(reranker="none"), Options()).specs["reranker"] == ""
-    assert Maker(Settings(reranker="onnx:x"), Options()).specs["reranker"] == "onnx:x"
+    assert EngineSet(Settings(), Options()).named("reranker") == "prunus"
+    assert EngineSet(Settings(reranker="none"), Options()).named("reranker") == ""
+    assert EngineSet(Settings(reranker="onnx:x"), Options()).named("reranker") == "onnx:x"
     monkeypatch.setattr("prunus.engines.find_spec", lambda name: None)
-    assert Maker(Settings(), Options()).specs["reranker"] == ""
+    assert EngineSet(Settings(), Options()).named("reranker") == ""

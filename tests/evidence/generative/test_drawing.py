@@ -19,7 +19,7 @@ from prunus.core.ports import Branches, TokenTree
 from prunus.core.registry import make_engine
 from prunus.core.settings import Settings
 from prunus.core.types import Message
-from prunus.engines import assemble
+from prunus.engines import prune_engines
 from prunus.evidence.context import Context
 from prunus.evidence.documents import Documents
 from prunus.evidence.prune import prune as prune_with
@@ -48,7 +48,7 @@ def pruned(page: str = PAGE, budget: int = 90, **options: object) -> tuple[Conte
     documents = prunus.read(page)
     fine = make_engine("scorer", "generative", path_scorer=Letters())
     engines = replace(
-        assemble(Settings()), second_scorer=fine, names={"scorer": "hybrid", "second_scorer": "generative"}
+        prune_engines(Settings()), second_scorer=fine, names={"scorer": "hybrid", "second_scorer": "generative"}
     )
     given = Options(**{"max_words": 6, **options})  # type: ignore[arg-type]
     return prune_with(documents, "Which pier is deep?", budget, "html", given, engines), documents

@@ -14,7 +14,7 @@ from prunus.core.options import Options
 from prunus.core.ports import Branches, TokenTree
 from prunus.core.settings import load_settings
 from prunus.core.types import Message
-from prunus.engines import Maker
+from prunus.engines import EngineSet
 from prunus.evidence.blocks import Blocks, cut
 from prunus.evidence.score.generative import Engine
 from prunus.pages.clean.walk import clean_tree
@@ -103,17 +103,17 @@ def test_the_published_prompt_can_be_chosen() -> None:
 
 
 def test_the_spec_names_a_back_end_or_a_model_on_this_machine() -> None:
-    maker = Maker(load_settings({"scorer": "generative:/no/such/model"}, environment={}), Options())
-    engine = maker.make("scorer")
+    maker = EngineSet(load_settings({"scorer": "generative:/no/such/model"}, environment={}), Options())
+    engine = maker.get("scorer")
     assert engine.path_scorer.model == "/no/such/model"
     assert maker.names["path_scorer"] == "transformers:/no/such/model"
-    maker = Maker(load_settings({"scorer": "generative:transformers:/a/b"}, environment={}), Options())
-    assert maker.make("scorer").path_scorer.model == "/a/b"
+    maker = EngineSet(load_settings({"scorer": "generative:transformers:/a/b"}, environment={}), Options())
+    assert maker.get("scorer").path_scorer.model == "/a/b"
 
 
 def test_options_reach_the_back_end_and_the_prompt_the_scorer() -> None:
     given = {"scorer": "generative:/m", "path_options": {"mode": "depth", "prompt": "htmlrag"}}
-    engine = Maker(load_settings(given, environment={}), Options()).make("scorer")
+    engine = EngineSet(load_settings(given, environment={}), Options()).get("scorer")
     assert engine.prompt == "htmlrag"
     assert engine.path_scorer._options["mode"] == "depth"
 
@@ -122,7 +122,7 @@ def test_options_reach_the_back_end_and_the_prompt_the_scorer() -> None:
 def test_a_wrong_option_is_named(options: dict[str, object]) -> None:
     given = {"scorer": "generative:/m", "path_options": options}
     with pytest.raises(BadInput, match="path_options"):
-        Maker(load_settings(given, environment={}), Options()).make("scorer")
+        EngineSet(load_settings(given, environment={}), Options()).get("scorer")
 
 
 def test_a_model_that_is_not_there_is_one_line(tmp_path: object) -> None:
@@ -134,8 +134,8 @@ def test_a_model_that_is_not_there_is_one_line(tmp_path: object) -> None:
 
 def test_generative_without_a_model_says_what_to_name() -> None:
     with pytest.raises(BadInput, match="path_scorer"):
-        Maker(load_settings({"scorer": "generative"}, environment={}), Options()).make("scorer")
+        EngineSet(load_settings({"scorer": "generative"}, environment={}), Options()).get("scorer")
     with pytest.raises(UnknownEngine):
-        Maker(load_settings({"scorer": "generative", "path_scorer": "nobody:x"}, environment={}), Options()).make(
+        EngineSet(load_settings({"scorer": "generative", "path_scorer": "nobody:x"}, environment={}), Options()).get(
             "scorer"
         )

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 import prunus
 from prunus.core.ports import Embedder
 from prunus.core.settings import Settings
-from prunus.engines import assemble
+from prunus.engines import one_engine
 from prunus.evidence.block_size import max_words_for
 from prunus.evidence.blocks import Blocks, cut
 from prunus.evidence.score._block_features import NAMES, features
@@ -105,7 +105,7 @@ def load(sets: Path, report: Callable[[str], None], share: float = 1.0) -> list[
     :raises DataMissing: a file of the data is missing.
     """
     check_files(sets, list(TEXTS))
-    embedder, examples = cast(Embedder, assemble(Settings()).embedder), list[BlockExample]()
+    embedder, examples = cast(Embedder, one_engine("embedder", Settings())), list[BlockExample]()
     sources = [("table_qa", from_tables(sets, share, embedder))]
     sources += [(name, from_texts(name, sets, share, embedder)) for name in TEXTS]
     for name, of_set in sources:

@@ -19,9 +19,8 @@ from prunus.core.errors import BadBudget, PrunusError
 from prunus.core.ports import LLM, Tagged
 from prunus.core.settings import Settings
 from prunus.core.types import Message
-from prunus.engines import assemble
-from prunus.evidence.engines import Engines
-from prunus.evidence.prune import prune
+from prunus.engines import prune_engines
+from prunus.evidence.prune import Engines, prune
 from prunus.evidence.segments import segments
 from prunus_evals.records import Document, Question
 from prunus_evals.split import digest
@@ -69,7 +68,7 @@ class PageTagger:
     """Prunes pages for a request, and cuts what is kept into tagged parts, as an answer does."""
 
     def __init__(self, budget: int) -> None:
-        self._engines: Engines = assemble(Settings(), answers=False)
+        self._engines: Engines = prune_engines(Settings())
         self._budget = budget
 
     def contents(self, request: str, document: Document) -> list[TaggedContent]:

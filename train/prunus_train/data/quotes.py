@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,8 @@ import prunus
 from prunus.answer.extract._features import Question
 from prunus.answer.extract.sentences import cosines
 from prunus.core.options import Options
-from prunus.core.ports import Embedder
 from prunus.core.settings import Settings
-from prunus.engines import assemble
+from prunus.engines import answer_engines
 from prunus.evidence.documents import Documents
 from prunus.evidence.prune import prune
 from prunus.evidence.segments import segments
@@ -76,8 +75,8 @@ class PageCutter:
     """Cuts pages into the segments that the extractor is shown for a question."""
 
     def __init__(self) -> None:
-        self._engines = assemble(Settings())
-        self._embedder = cast(Embedder, self._engines.embedder)  # the default settings name one
+        self._engines = answer_engines(Settings())
+        self._embedder = self._engines.embedder
 
     def question(self, query: str, documents: Documents) -> Question | None:
         """Return a question with the segments of a page; None where nothing is kept of it."""

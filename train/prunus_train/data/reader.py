@@ -24,7 +24,7 @@ from prunus.answer.extract._features import Question as Segments
 from prunus.answer.extract._reading import READ, pair_texts
 from prunus.answer.extract._weights import weights
 from prunus.core.settings import Settings
-from prunus.engines import assemble
+from prunus.engines import prune_engines
 from prunus.evidence.blocks import Blocks
 from prunus.evidence.documents import Documents
 from prunus.evidence.score._signals import above_texts
@@ -223,7 +223,7 @@ def _with_blocks(
     gold = set(gold_of(blocks))
     if not gold or len(gold) > max(1, len(blocks) // 2):
         return
-    scores = assemble(Settings(scorer="hybrid"), answers=False).scorer.score(question.question, blocks)
+    scores = prune_engines(Settings(scorer="hybrid")).scorer.score(question.question, blocks)
     order = np.argsort(-scores, kind="stable").tolist()
     best = order[:CANDIDATES]
     if not gold & set(best):

@@ -26,14 +26,13 @@ from ...api.index import Index
 from ...api.pages import read
 from ...core.errors import BadInput, OutsideFailed, PrunusError
 from ...core.installation import pip_install
-from ...core.options import Options
 from ...core.registry import KINDS, engine_class, engine_names, make_engine, needs_of, shadowed, split_spec
 from ...core.settings import ADDRESSED, FILE, SECRETS, Settings, load_settings, setting_origins
 from ...core.sync import run
 from ...core.text.secrets import hide_secrets
 from ...core.types import NO_PLAN, Message, Page, SearchRequest, Usage
 from ...core.version import __version__
-from ...engines import BY_MODEL, Maker, engines_of, web_of
+from ...engines import BY_MODEL, EngineSet, answer_engines, one_engine, search_provider, search_specs
 from ...index.terms import Retrieval
 from ...models.json_reply import text_of
 from ...models.prompts.render import render
@@ -146,13 +145,13 @@ def pinged(seconds: float = SECONDS) -> list[dict[str, Any]]:
     :param seconds: timeout of each engine; the limits of the stages of an answer do not hold here.
     """
     settings = replace(load_settings(), plan_seconds=2 * seconds, search_seconds=2 * seconds)
-    maker = Maker(settings, Options())
-    kinds = [kind for kind in ("embedder", "reranker", "llm", "tokenizer", "planner") if maker.specs[kind]]
-    makers = {kind: (maker.specs[kind], partial(maker.make, kind)) for kind in kinds}
-    if maker.specs["search"]:
-        specs = maker.search_specs()
+    engines = EngineSet(settings)
+    kinds = [kind for kind in ("embedder", "reranker", "llm", "tokenizer", "planner") if engines.named(kind)]
+    makers = {kind: (engines.named(kind), partial(engines.get, kind)) for kind in kinds}
+    if settings.search:
+        specs = search_specs(settings.search)
         for spec in specs:  # each provider alone: fused, a working one would hide a broken one
-            making = partial(maker.provider, spec, len(specs) == 1)
+            making = partial(search_provider, settings, spec, len(specs) == 1)
             makers["search" if len(specs) == 1 else f"search:{spec}"] = (spec, making)
     return [asdict(result) for result in run(lambda: ping_each(makers, seconds))]
 
@@ -202,7 +201,7 @@ def _shown(name: str, value: Any) -> Any:
 
 def _findings(kind: str, settings: Settings) -> list[Finding]:
     """Test every engine of a kind, with default settings for everything else."""
-    named = Maker(settings, Options()).specs.get(kind, "")
+    named = "" if kind == "format" else EngineSet(settings).named(kind)
     specs = [spec.strip() for spec in named.split(",")] if kind == "search" else [named]
     in_force = {split_spec(spec)[0]: spec for spec in specs if spec}
     result = []
@@ -235,8 +234,8 @@ def _made(kind: str, spec: str) -> tuple[str, str]:
 
     :returns: ``made`` and '', or ``needs`` and the setting that a search provider lacks.
     """
-    maker = Maker(load_settings({kind: spec}), Options())
-    engine = maker.provider(spec, alone=True) if kind == "search" else maker.make(kind)
+    settings = load_settings({kind: spec})
+    engine: Any = search_provider(settings, spec) if kind == "search" else one_engine(kind, settings)
     if kind == "search" and engine.lacks_key:
         return "needs", f"search {spec} needs a key: set search_key, or search_keys"
     if kind == "search" and engine.lacks_address:
@@ -248,12 +247,10 @@ def _trouble(settings: Settings) -> str:
     """Return why the engines in force do not work; '' where they work."""
     try:
         if settings.llm or settings.search:  # constructed, not called; the test below uses engines without a model
-            maker = Maker(settings, Options())
-            engines = engines_of(maker)
-            if settings.search:
-                web_of(maker, engines)
+            answer_engines(settings, web=bool(settings.search))
+            named = EngineSet(settings).named
             chosen: dict[str, Any] = {
-                kind: without for kind, (_, without) in BY_MODEL.items() if "llm" in needs_of(kind, maker.specs[kind])
+                kind: without for kind, (_, without) in BY_MODEL.items() if "llm" in needs_of(kind, named(kind))
             }
             settings = replace(settings, **chosen)
         _try(settings)

@@ -15,11 +15,10 @@ import click
 from ...api.pages import metadata_each
 from ...core.errors import BadInput, BadPage, Failures, OutsideFailed, PrunusError
 from ...core.files import write_bytes
-from ...core.options import Options
 from ...core.settings import load_settings
 from ...core.text.secrets import hide_logins
 from ...core.types import Page
-from ...engines import Maker, formats
+from ...engines import formats, one_engine
 from ...pages.read import clean_page, snapshot_of
 from ...pages.tree import Tree
 from ...web.reader import fetch_each, follow
@@ -85,7 +84,7 @@ def command(urls: tuple[str, ...], **flags: Any) -> None:
                 job.take(url, page)
                 step()
             if flags["follow"] and job.trees:
-                embedder = Maker(settings, Options()).make("embedder")
+                embedder = one_engine("embedder", settings)
                 for page in follow(settings, job.trees, flags["question"], flags["follow"], embedder):
                     job.take(page.subject if isinstance(page, PrunusError) else page.url, page)
                     step()

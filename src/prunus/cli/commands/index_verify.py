@@ -15,7 +15,7 @@ from ...core.errors import BadInput
 from ...core.options import Options
 from ...core.settings import load_settings
 from ...core.sync import run
-from ...engines import Maker
+from ...engines import EngineSet
 from ...index.verify import CheckedSentence, Judge, exported, imported, keep, kept, sample
 from ..choices import common
 from ..output import counted, emit, emit_json, one_line, progress, say, write_whole
@@ -115,9 +115,9 @@ def _check_sample(opened: Index, flags: dict[str, Any]) -> list[CheckedSentence]
 def _judge(flags: dict[str, Any]) -> Judge:
     """Return the judge that a command line names."""
     options = Options(llm=flags["llm"], reranker=flags["reranker"])
-    maker = Maker(load_settings(), options)
-    llm = maker.make("llm") if flags["llm"] else None
-    reranker = maker.make("reranker") if flags["reranker"] else None
+    engines = EngineSet(load_settings(), options)
+    llm = engines.get("llm") if flags["llm"] else None
+    reranker = engines.get("reranker") if flags["reranker"] else None
     return Judge(llm, reranker, flags["threshold"])
 
 
