@@ -10,7 +10,7 @@ import pytest
 
 from prunus.core.errors import BadInput, OutsideFailed, UnknownEngine
 from prunus.core.options import Limits, Options
-from prunus.core.ports import Tagged
+from prunus.core.ports import Segment
 from prunus.core.settings import load_settings
 from prunus.core.types import Message, Span
 from prunus.engines import EngineSet, answer_engines, prune_engines
@@ -39,7 +39,7 @@ def test_the_time_limits_of_plan_and_extraction_are_settings() -> None:
     plan = asyncio.run(made.get("planner").plan(ASK, datetime(2026, 3, 14)))
     assert "no plan within 0.1 s" in plan.reason
     with pytest.raises(OutsideFailed, match=r"no reply within 0\.2 s"):
-        asyncio.run(made.get("extractor").extract("When?", [Tagged(1, "At noon.", Span("a", 0, 8))]))
+        asyncio.run(made.get("extractor").extract("When?", [Segment(1, "At noon.", Span("a", 0, 8))]))
     for name in ("plan_seconds", "extract_seconds"):
         with pytest.raises(BadInput, match=f"{name} .*positive"):
             maker(llm="scripted:x", **{name: 0}).get("planner" if name == "plan_seconds" else "extractor")
@@ -49,7 +49,7 @@ def test_the_time_limits_of_plan_and_extraction_are_settings() -> None:
 def test_summaries_before_the_tags_are_a_setting(summaries: bool) -> None:
     model = Scripted(script=["the time of the ferry <TAG-1>"])
     made = maker(Options(llm=model), extract_summaries=summaries)
-    found = asyncio.run(made.get("extractor").extract("When?", [Tagged(1, "At noon.", Span("a", 0, 8))]))
+    found = asyncio.run(made.get("extractor").extract("When?", [Segment(1, "At noon.", Span("a", 0, 8))]))
     assert found == [1]
     assert ("summary of its segment" in model.calls[0].messages[0].content) == summaries
 

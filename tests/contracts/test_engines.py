@@ -15,7 +15,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 import prunus
 from prunus.core.errors import BadPage
-from prunus.core.ports import Tagged
+from prunus.core.ports import Segment
 from prunus.core.registry import KINDS, engine_class, engine_names, is_built_in, make_engine, needs_of
 from prunus.core.types import Page, Passage, Span
 from prunus.evidence.blocks import Blocks, cut
@@ -211,8 +211,8 @@ def test_a_scorer_scores_nothing_where_there_is_nothing(make: Any, name: str) ->
 # --- extractors and generators -------------------------------------------------------------------
 
 
-def tagged(*texts: str) -> list[Tagged]:
-    return [Tagged(number, text, Span("d", 10 * number, 10 * number + 9), 0.5) for number, text in enumerate(texts, 5)]
+def tagged(*texts: str) -> list[Segment]:
+    return [Segment(number, text, Span("d", 10 * number, 10 * number + 9), 0.5) for number, text in enumerate(texts, 5)]
 
 
 @all_of("extractor")

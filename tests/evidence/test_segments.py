@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.strategies import articles, broken_documents, worded_documents
 
-from prunus.evidence.segments import Segment, segments_of
+from prunus.core.ports import Segment
+from prunus.evidence.segments import segments_of
 from prunus.pages.clean.walk import clean_tree
 from prunus.pages.tree import Tree
 
@@ -26,7 +27,7 @@ def quoted(html: str, kept: slice = slice(None)) -> list[tuple[str, str, str]]:
     tree = clean_tree(html)
     start, end, _ = kept.indices(len(tree.canonical))
     return [
-        (segment.kind, tree.canonical[segment.start : segment.end], segment.label)
+        (segment.kind, tree.canonical[segment.span.start : segment.span.end], segment.label)
         for segment in segments_of(tree, [(start, end)])
     ]
 
@@ -49,7 +50,7 @@ def test_each_thing_is_quoted_whole_with_what_a_reader_needs() -> None:
 def test_what_stands_above_is_told_apart() -> None:
     tree = clean_tree(PAGE)
     above = {
-        tree.canonical[segment.start : segment.end]: segment.above
+        tree.canonical[segment.span.start : segment.span.end]: segment.above
         for segment in segments_of(tree, [(0, len(tree.canonical))])
     }
     assert above["inner\t2"].split("\n") == ["Harbour guide", "Harbour", "Fares", "Fares of 2024 Zone Coins Note"]
@@ -79,7 +80,10 @@ def test_a_cell_that_spans_rows_is_named_with_the_rows_that_it_reaches() -> None
 
 def test_empty_cells_stay_in_place_where_a_row_is_shown() -> None:
     tree = clean_tree(TWO_HEADER_ROWS)
-    shown = {tree.canonical[one.start : one.end]: one.shown for one in segments_of(tree, [(0, len(tree.canonical))])}
+    shown = {
+        tree.canonical[one.span.start : one.span.end]: one.shown
+        for one in segments_of(tree, [(0, len(tree.canonical))])
+    }
     assert shown["Brill\t90"] == "Brill\t\t90\t"
     assert shown["Ashby\t100\t120\tJo Lind"] == ""
 
@@ -121,13 +125,15 @@ def test_segments_are_slices_in_order_of_what_was_kept(html: str, every: int) ->
     found: list[Segment] = segments_of(tree, kept)
     held = {place for start, end in kept for place in range(start, end)}
     for segment in found:
-        text = tree.canonical[segment.start : segment.end]
+        text = tree.canonical[segment.span.start : segment.span.end]
         assert text == text.strip()
         assert text
-        assert all(place in held or tree.canonical[place].isspace() for place in range(segment.start, segment.end))
-    assert [segment.start for segment in found] == sorted(segment.start for segment in found)
+        assert all(
+            place in held or tree.canonical[place].isspace() for place in range(segment.span.start, segment.span.end)
+        )
+    assert [segment.span.start for segment in found] == sorted(segment.span.start for segment in found)
     single = [segment for segment in found if segment.kind != "list"]
-    assert all(segment.end <= other.start for segment, other in pairwise(single))
+    assert all(segment.span.end <= other.span.start for segment, other in pairwise(single))
 
 
 @pytest.mark.parametrize("head", ["<tr></tr>", "<tr><th hidden>x</th></tr>", "<tr>loose words</tr>"])

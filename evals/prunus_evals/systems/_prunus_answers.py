@@ -16,7 +16,7 @@ from typing import Any
 import prunus
 from prunus.core.errors import BadBudget, OutsideFailed, OverWindow, PrunusError, UnreadableReply
 from prunus.core.events import Event
-from prunus.core.ports import LLM, Tagged
+from prunus.core.ports import LLM, Segment
 from prunus.core.registry import make_engine
 from prunus.core.types import Message, Span, Usage
 from prunus_evals import readers
@@ -37,24 +37,24 @@ _OF_MODEL = ("extractor", "generator")
 """The failures of an answer that say that a reply of its model was of no use, and that it was made without it."""
 
 
-def segments_of(sentences: Sequence[str], documents: Sequence[Document]) -> list[Tagged]:
+def segments_of(sentences: Sequence[str], documents: Sequence[Document]) -> list[Segment]:
     """Return sentences as segments, each at its place in its document and under that one's title.
 
     A sentence that stands in no document behind the sentence before it has no title, and so have those after it.
     """
-    found: list[Tagged] = []
+    found: list[Segment] = []
     number = end = loose = 0
     for tag, sentence in enumerate(sentences):
         place = -1
         while number < len(documents) and (place := documents[number].content.find(sentence, end)) < 0:
             number, end = number + 1, 0
         if place < 0:
-            found.append(Tagged(tag, sentence, Span("", loose, loose + len(sentence))))
+            found.append(Segment(tag, sentence, Span("", loose, loose + len(sentence))))
             loose += len(sentence) + 1
         else:
             end = place + len(sentence)
             document = documents[number]
-            found.append(Tagged(tag, sentence, Span(document.id, place, end), above=document.title))
+            found.append(Segment(tag, sentence, Span(document.id, place, end), above=document.title))
     return found
 
 

@@ -17,13 +17,13 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.ports import Embedder
+from ..core.ports import Embedder, Segment
 from ..core.text.bm25 import QUERY_NOISE, query_terms, stem, tokens
 from ..core.text.likeness import Likeness
 from ..core.text.numbers import bounded_int, in_ascii
 from ..core.text.words import guess_language, normalise, sentences
 from ..core.types import Citation, Passage, Span
-from ..evidence.segments import Segment, segments_of
+from ..evidence.segments import segments_of
 from ..pages.tree import Tree
 from .cite import cite, locate
 
@@ -289,8 +289,7 @@ class _Page:
         if self._segments is None:
             spans = sorted({(s.start, s.end) for passage in self._reference.passages for s in passage.spans})
             self._segments = segments_of(self.tree, _merged(spans))
-            canonical = self.tree.canonical
-            self._shown = [f"{segment.label} {canonical[segment.start : segment.end]}" for segment in self._segments]
+            self._shown = [f"{segment.label} {segment.text}" for segment in self._segments]
         return self._segments
 
     def _stems(self, language: str) -> list[set[str]]:
@@ -319,12 +318,11 @@ class _Page:
         if best is None:
             return [], 0.0
         segment, support = best
-        span = Span(self.tree.document, segment.start, segment.end)
         if self.origin is None:
-            citation = cite(self.number, self.tree.canonical[span.start : span.end], self.tree, span)
+            citation = cite(self.number, segment.text, self.tree, segment.span)
             return [_with_support(citation, support)], support
-        self.unsupported += self.origin.unsupported(span)
-        citations = self.origin.cite(self.number, span)
+        self.unsupported += self.origin.unsupported(segment.span)
+        citations = self.origin.cite(self.number, segment.span)
         quotes = " ".join(citation.quote for citation in citations if citation.found)
         # Several pages may support a sentence only together: the joined quotes count as one text more.
         values = _text_supports(claim, [*(citation.quote for citation in citations), quotes], self._meaning)

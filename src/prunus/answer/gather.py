@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 from ..core.errors import BadBudget, BadInput, OutsideFailed
 from ..core.events import Event, ExtractedEvent, KeptEvent, PageEvent
-from ..core.ports import Tagged
+from ..core.ports import Segment
 from ..core.types import BlockRecord, Passage
 from ..evidence.documents import Documents
 from ..evidence.prune import prune
@@ -82,17 +82,17 @@ async def gather_evidence(run: Run, documents: Documents, indexes: Finder | None
         detail["chosen"] = [segment.tag for segment in run.chosen]
     if not run.chosen:
         return
-    yield ExtractedEvent([passage_of(segment) for segment in run.chosen])
+    yield ExtractedEvent([segment.passage for segment in run.chosen])
     order = {document: place for place, document in enumerate(trees)}
     by_page = sorted(run.chosen, key=lambda segment: (order[segment.span.document], segment.span.start))
     pages = [(trees[document], list(group)) for document, group in groupby(by_page, key=_document_of)]
-    shown = [(tree, tuple(map(passage_of, group)), _as_markdown(group)) for tree, group in pages]
+    shown = [(tree, tuple(segment.passage for segment in group), _as_markdown(group)) for tree, group in pages]
     run.references = _number_pages(run, documents, shown)
     if asked.options.web.pictures and run.writer is not None:
         await _load_pictures(run, kept)
 
 
-def _document_of(segment: Tagged) -> str:
+def _document_of(segment: Segment) -> str:
     return segment.span.document
 
 
@@ -166,7 +166,7 @@ def per_page(run: Run) -> bool:
     return run.engines.extractor.per_page
 
 
-async def _extract(run: Run, tagged: Sequence[Tagged], urls: dict[str, str]) -> list[Tagged]:
+async def _extract(run: Run, tagged: Sequence[Segment], urls: dict[str, str]) -> list[Segment]:
     """Return the segments that bear on the question; the spare extractor reads pages for which the model fails."""
     engines, by_tag = run.engines, {segment.tag: segment for segment in tagged}
     if not per_page(run):
@@ -192,13 +192,13 @@ async def _extract(run: Run, tagged: Sequence[Tagged], urls: dict[str, str]) -> 
     return [by_tag[tag] for document in pages for tag in sorted(found.get(document, ())) if tag in by_tag]
 
 
-async def _extract_pages(run: Run, pages: dict[str, list[Tagged]]) -> tuple[dict[str, list[int]], dict[str, str]]:
+async def _extract_pages(run: Run, pages: dict[str, list[Segment]]) -> tuple[dict[str, list[int]], dict[str, str]]:
     """Extract from each page alone, several at once; return the tags by page, and the reasons of pages that failed."""
     gate = asyncio.Semaphore(_AT_ONCE)
     found: dict[str, list[int]] = {}
     failed: dict[str, str] = {}
 
-    async def extract(document: str, page: list[Tagged]) -> None:
+    async def extract(document: str, page: list[Segment]) -> None:
         async with gate:
             try:
                 tags = await run.engines.extractor.extract(run.asked.sought, page)
@@ -222,12 +222,7 @@ async def _extract_pages(run: Run, pages: dict[str, list[Tagged]]) -> tuple[dict
     return found, failed
 
 
-def passage_of(segment: Tagged) -> Passage:
-    """Return a segment as a passage."""
-    return Passage(segment.text, (segment.span,), segment.score, segment.label, segment.shown)
-
-
-def _as_markdown(tagged: Sequence[Tagged]) -> str:
+def _as_markdown(tagged: Sequence[Segment]) -> str:
     """Return segments of a page as Markdown: one a line, each run of segments under its headings."""
     lines: list[str] = []
     above = ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from ..core.errors import BadBudget, BadInput, Failures
 from ..core.options import Options
-from ..core.ports import LLM, Embedder, Extractor, Generator, StreamingGenerator, Tagged
+from ..core.ports import LLM, Embedder, Extractor, Generator, Segment, StreamingGenerator
 from ..evidence.documents import Documents
 from ..evidence.prune import Engines
 from ..models.meter import Meter
@@ -108,7 +108,7 @@ class Run:
     failures: Failures
     names: dict[str, str]
     references: list[Reference] = field(default_factory=list)
-    chosen: list[Tagged] = field(default_factory=list)
+    chosen: list[Segment] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     text: str = ""
     pages: Pages | None = None

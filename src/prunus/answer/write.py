@@ -21,7 +21,7 @@ from ..models.loops import repeats_itself
 from ..models.meter import PICTURE_TOKENS
 from .check import check_support, split_claims
 from .cite import cite
-from .gather import gather_evidence, passage_of, per_page
+from .gather import gather_evidence, per_page
 from .pictures import Pages
 from .quote_lines import quote_lines
 from .run import LEAST_ROOM, OVERHEAD, AnswerEngines, Asked, Run, start, tokens_for_evidence
@@ -132,9 +132,9 @@ async def _answer(run: Run) -> AsyncIterator[Event]:
 def _quotable(run: Run) -> list[Passage]:
     """Return the few passages to quote where no model writes, the best first."""
     if run.chosen and not per_page(run):
-        return [passage_of(segment) for segment in run.chosen]
+        return [segment.passage for segment in run.chosen]
     best = sorted(run.chosen, key=lambda segment: -segment.score)[:5] if run.chosen else []
-    return [passage_of(segment) for segment in best] or [reference.passages[0] for reference in run.references[:5]]
+    return [segment.passage for segment in best] or [reference.passages[0] for reference in run.references[:5]]
 
 
 def _quoted(run: Run, verbatim: bool, by_page: bool = False) -> list[tuple[Passage, list[Citation], list[str]]]:

@@ -283,8 +283,7 @@ def extract(
     tagged = segments(context.kept, {tree.document: tree for tree in documents.trees})
     chosen = run(lambda: engines.extractor.extract(question, tagged)) or []
     by_tag = {segment.tag: segment for segment in tagged}
-    passages = [by_tag[tag] for tag in chosen]
-    return [Passage(segment.text, (segment.span,), segment.score, segment.label, segment.shown) for segment in passages]
+    return [by_tag[tag].passage for tag in chosen]
 
 
 def check_format(format: str) -> None:

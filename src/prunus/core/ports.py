@@ -242,13 +242,13 @@ class Planner(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Tagged:
-    """A segment of text with a number, its tag; an extractor returns the tags that it chooses.
+class Segment:
+    """A slice of a page that can be quoted, with a number, its tag; an extractor returns the tags that it chooses.
 
+    :param tag: from 1; 0 for a segment that no extractor is shown.
     :param score: score of the segment's block.
     :param above: headings of the segment, a line each: title, headings, table caption and header, lead of its list.
     :param label: context that is not in the segment itself: the header of its table, the lead of its list.
-    :param kind: ``sentence``, ``row``, ``pair`` (a term and its definitions), ``list`` or ``code``.
     :param shown: a row with its empty cells in place; '' for what is shown as it is.
     """
 
@@ -258,8 +258,13 @@ class Tagged:
     score: float = 0.0
     above: str = ""
     label: str = ""
-    kind: str = "sentence"
+    kind: Literal["sentence", "row", "pair", "list", "code"] = "sentence"
     shown: str = ""
+
+    @property
+    def passage(self) -> Passage:
+        """The segment as a passage of an answer."""
+        return Passage(self.text, (self.span,), self.score, self.label, self.shown)
 
 
 class Extractor(Protocol):
@@ -268,7 +273,7 @@ class Extractor(Protocol):
     per_page: bool
     """Whether it is called for each page alone, several pages at once."""
 
-    async def extract(self, query: str, tagged: Sequence[Tagged]) -> list[int] | None:
+    async def extract(self, query: str, tagged: Sequence[Segment]) -> list[int] | None:
         """Return the chosen tags, or None when no segment is relevant."""
         ...
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import groupby
 from typing import Final, Literal
 
-from ..core.ports import Tagged
+from ..core.ports import Segment
 from ..core.text.words import sentence_spans
 from ..core.types import BlockRecord, Span
 from ..pages.clean import rules
@@ -33,22 +33,20 @@ _LABELS: Final = rules.HEADINGS | {"title", "dt", "summary", "caption", "legend"
 _ABOVE_LENGTH: Final = 160
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """One slice of a document that can be quoted.
+def segments(kept: Sequence[BlockRecord], trees: Mapping[str, Tree]) -> list[Segment]:
+    """Cut kept blocks into numbered segments, each with its span, the score of its block and its context.
 
-    :param start, end: its span in the canonical text, in code points.
-    :param above: headings, caption, table header and lead above it, for scoring.
-    :param label: context for a reader of the quote: the header of its table, or the lead of its list.
-    :param shown: a row with its empty cells in place; '' for what is shown as it is.
+    :param kept: records of the kept blocks; those of one document are neighbours, in document order.
+    :param trees: the documents by id.
     """
-
-    start: int
-    end: int
-    kind: Kind
-    above: str
-    label: str = ""
-    shown: str = ""
+    result: list[Segment] = []
+    for document, run in groupby(kept, key=lambda record: record.span.document):
+        records = list(run)
+        starts = [record.span.start for record in records]
+        for segment in segments_of(trees[document], [(record.span.start, record.span.end) for record in records]):
+            score = records[max(0, bisect_right(starts, segment.span.start) - 1)].score
+            result.append(replace(segment, tag=len(result) + 1, score=score))
+    return result
 
 
 def segments_of(tree: Tree, kept: Sequence[tuple[int, int]]) -> list[Segment]:
@@ -129,7 +127,8 @@ def _with_context(tree: Tree, slices: Sequence[tuple[int, int, Kind]]) -> list[S
         if kind == "row" and context.table >= 0:
             row = _row_at(tree, start)
             label, shown = _column_heads(tree, context.table, row)[: 2 * _ABOVE_LENGTH], _with_gaps(tree, row)
-        result.append(Segment(start, end, kind, "\n".join([*above, lead]), label, shown))
+        text, span = tree.canonical[start:end], Span(tree.document, start, end)
+        result.append(Segment(0, text, span, 0.0, "\n".join([*above, lead]), label, kind, shown))
     return result
 
 
@@ -275,21 +274,3 @@ def _remaining(spans: Sequence[tuple[int, int]], taken: Sequence[tuple[int, int]
             index += 1
         if start < end:
             yield start, end
-
-
-def segments(kept: Sequence[BlockRecord], trees: Mapping[str, Tree]) -> list[Tagged]:
-    """Cut kept blocks into numbered segments, each with its span, the score of its block and its context.
-
-    :param kept: records of the kept blocks; those of one document are neighbours, in document order.
-    :param trees: the documents by id.
-    """
-    tagged: list[Tagged] = []
-    for document, run in groupby(kept, key=lambda record: record.span.document):
-        records, tree = list(run), trees[document]
-        begins = [record.span.start for record in records]
-        for segment in segments_of(tree, [(record.span.start, record.span.end) for record in records]):
-            score = records[max(0, bisect_right(begins, segment.start) - 1)].score
-            text, span = tree.canonical[segment.start : segment.end], Span(document, segment.start, segment.end)
-            context = (segment.above, segment.label, segment.kind, segment.shown)
-            tagged.append(Tagged(len(tagged) + 1, text, span, score, *context))
-    return tagged

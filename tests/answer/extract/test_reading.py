@@ -13,7 +13,7 @@ import pytest
 import prunus
 from prunus.answer.extract._reading import READ, pair_texts
 from prunus.core.options import Options
-from prunus.core.ports import Tagged
+from prunus.core.ports import Segment
 from prunus.core.registry import make_engine
 from prunus.core.settings import Settings
 from prunus.core.types import Span
@@ -38,7 +38,7 @@ class Reader:
         return np.asarray([float(self.wanted in text) for text in texts])
 
 
-def segments_of(page: str) -> list[Tagged]:
+def segments_of(page: str) -> list[Segment]:
     from prunus.evidence.segments import segments
 
     documents = prunus.read(page)
@@ -72,7 +72,7 @@ def test_a_text_is_shown_below_its_title_and_heading_and_behind_the_sentence_bef
 
 
 def extracted(reader: Reader | None, query: str, texts: Sequence[str]) -> str:
-    tagged = [Tagged(i, text, Span("d", 1000 * i, 1000 * i + len(text)), 0.5, "Boats") for i, text in enumerate(texts)]
+    tagged = [Segment(i, text, Span("d", 1000 * i, 1000 * i + len(text)), 0.5, "Boats") for i, text in enumerate(texts)]
     engine = make_engine("extractor", "sentences", embedder=make_engine("embedder", "static"), reranker=reader)
     chosen = asyncio.run(engine.extract(query, tagged)) or []
     return texts[chosen[0]] if chosen else ""

@@ -9,7 +9,7 @@ import pytest
 import prunus
 from prunus.answer.cite import cite
 from prunus.answer.extract import _features, _weights
-from prunus.core.ports import Tagged
+from prunus.core.ports import Segment
 from prunus.core.registry import engine_class, make_engine
 from prunus.core.types import Passage, Span
 
@@ -20,7 +20,7 @@ TABLE = """<h1>Levels</h1><table><tr><th>Month<th>North Quay<th>South Quay<th>Ol
 
 def extracted(query: str, *texts: str, above: str = "") -> list[str]:
     tagged = [
-        Tagged(number, text, Span("d", 1000 * number, 1000 * number + len(text)), 0.5, above)
+        Segment(number, text, Span("d", 1000 * number, 1000 * number + len(text)), 0.5, above)
         for number, text in enumerate(texts)
     ]
     engine = make_engine("extractor", "sentences", embedder=make_engine("embedder", "static"))
@@ -52,9 +52,9 @@ def test_nothing_is_said_twice() -> None:
 
 def test_a_list_is_not_quoted_beside_its_items() -> None:
     tagged = [
-        Tagged(1, "a cone\na key", Span("d", 0, 12), 1.0, "What comes in the box", "", "list"),
-        Tagged(2, "a cone", Span("d", 0, 6), 1.0, "What comes in the box"),
-        Tagged(3, "a key", Span("d", 7, 12), 1.0, "What comes in the box"),
+        Segment(1, "a cone\na key", Span("d", 0, 12), 1.0, "What comes in the box", "", "list"),
+        Segment(2, "a cone", Span("d", 0, 6), 1.0, "What comes in the box"),
+        Segment(3, "a key", Span("d", 7, 12), 1.0, "What comes in the box"),
     ]
     engine = make_engine("extractor", "sentences", embedder=make_engine("embedder", "static"))
     chosen = asyncio.run(engine.extract("What comes in the box?", tagged))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from prunus.answer.extract.tags import Engine, TagReply, read_tags
 from prunus.core.errors import BadInput, OutsideFailed
-from prunus.core.ports import Tagged
+from prunus.core.ports import Segment
 from prunus.core.types import Span
 from prunus.models.llm.scripted import Engine as Scripted
 from prunus.models.llm.scripted import ScriptedReply
@@ -19,8 +19,8 @@ from prunus.models.llm.scripted import ScriptedReply
 TEXTS = ["The ferry leaves at noon.", "The lighthouse was built in 1871.", "Charts are sold here.", "Come in."]
 
 
-def tagged(*texts: str, above: str = "") -> list[Tagged]:
-    return [Tagged(number, text, Span("d", 0, 1), 0.5, above) for number, text in enumerate(texts or TEXTS, 1)]
+def tagged(*texts: str, above: str = "") -> list[Segment]:
+    return [Segment(number, text, Span("d", 0, 1), 0.5, above) for number, text in enumerate(texts or TEXTS, 1)]
 
 
 def extract(

@@ -16,7 +16,7 @@ from typing import Any
 import prunus
 from prunus.answer.extract.tags import parts_of, question_about, read_tags, written_tags
 from prunus.core.errors import BadBudget, PrunusError
-from prunus.core.ports import LLM, Tagged
+from prunus.core.ports import LLM, Segment
 from prunus.core.settings import Settings
 from prunus.core.types import Message
 from prunus.engines import prune_engines
@@ -58,7 +58,7 @@ class TaggedContent:
     """A part of a page as the extractor is shown it, and its tokens."""
 
     id: str
-    tagged: Sequence[Tagged]
+    tagged: Sequence[Segment]
     tokens: int
     title: str = ""
     url: str = ""

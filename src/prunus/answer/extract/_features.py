@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.ports import Tagged
+from ...core.ports import Segment
 from ...core.text.answer_kinds import KINDS, asked_kinds, content_words
 from ...core.text.bm25 import BM25, query_terms, stem, tokens
 from ...core.text.words import guess_language
@@ -100,7 +100,7 @@ class Question:
     """
 
     query: str
-    tagged: Sequence[Tagged]
+    tagged: Sequence[Segment]
     cosines: Numbers
 
     def __post_init__(self) -> None:
@@ -342,7 +342,7 @@ def _short_lines(text: str) -> float:
     return min(1.0, short / 8)
 
 
-def _key(segment: Tagged) -> str:
+def _key(segment: Segment) -> str:
     """Return the first cell of a row, or the term of a pair."""
     return segment.text.partition("\t" if segment.kind == "row" else "\n")[0][:200]
 

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from ...core.checked_engines import declared
-from ...core.ports import Reranker, Tagged
+from ...core.ports import Reranker, Segment
 from ._features import Numbers, Question
 
 READ: Final = 24
@@ -48,7 +48,7 @@ def read(reranker: Reranker | None, question: Question, scores: Numbers) -> Numb
     return added
 
 
-def pair_texts(tagged: Sequence[Tagged], chosen: Sequence[int]) -> list[str]:
+def pair_texts(tagged: Sequence[Segment], chosen: Sequence[int]) -> list[str]:
     """Return the texts of the chosen segments, for a reranker.
 
     :param tagged: all segments, in the order of their documents.
@@ -57,7 +57,7 @@ def pair_texts(tagged: Sequence[Tagged], chosen: Sequence[int]) -> list[str]:
     return [_text(tagged, place) for place in chosen]
 
 
-def _text(tagged: Sequence[Tagged], place: int) -> str:
+def _text(tagged: Sequence[Segment], place: int) -> str:
     segment = tagged[place]
     title, *headings = [line for line in segment.above.split("\n") if line] or [""]
     if segment.kind == "row" and segment.label and headings and _is_header(headings[-1], segment.label):
@@ -70,7 +70,7 @@ def _text(tagged: Sequence[Tagged], place: int) -> str:
     return "\n".join(filter(None, [where, lead, _said(tagged, place)]))[:_LONGEST]
 
 
-def _continues(tagged: Sequence[Tagged], place: int) -> bool:
+def _continues(tagged: Sequence[Segment], place: int) -> bool:
     """Tell whether a segment stands under the same headings as the one before it, and is of its kind."""
     if not place:
         return False
@@ -82,7 +82,7 @@ def _is_header(line: str, label: str) -> bool:
     return line.split() == label.partition("; ")[0].replace(" | ", " ").split()
 
 
-def _said(tagged: Sequence[Tagged], place: int) -> str:
+def _said(tagged: Sequence[Segment], place: int) -> str:
     """Return the words of a segment, each cell of a row behind the head of its column."""
     segment = tagged[place]
     if segment.kind != "row":

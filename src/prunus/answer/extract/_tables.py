@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.ports import Tagged
+from ...core.ports import Segment
 from ...core.text.numbers import bounded_float
 
 _NUMBER: Final = re.compile(r"[-\u2212]?\d{1,12}(?:[,.\u2009\u202f]\d{1,6}){0,4}")
@@ -17,7 +17,7 @@ _YEAR: Final = re.compile(r"\b(?:1\d|20)\d\d\b")
 
 
 def extremes(
-    rows: Sequence[Tagged], low: bool, is_named: Callable[[str], bool]
+    rows: Sequence[Segment], low: bool, is_named: Callable[[str], bool]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Tell which rows of a table hold the extreme of a column.
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadInput
-from ...core.ports import Embedder, Reranker, Tagged
+from ...core.ports import Embedder, Reranker, Segment
 from ...core.sync import in_a_thread
 from ...core.text.bm25 import tokens
 from ...core.text.likeness import Likeness
@@ -58,11 +58,11 @@ class Engine:
                     subject="extractor",
                 )
 
-    async def extract(self, query: str, tagged: Sequence[Tagged]) -> list[int] | None:
+    async def extract(self, query: str, tagged: Sequence[Segment]) -> list[int] | None:
         """Return the tags of the best segments, best first, or None when nothing bears on the question."""
         return await in_a_thread(lambda: self._extract(query, tagged)) if tagged else None
 
-    def _extract(self, query: str, tagged: Sequence[Tagged]) -> list[int] | None:
+    def _extract(self, query: str, tagged: Sequence[Segment]) -> list[int] | None:
         question = Question(query, tagged, cosines(self.embedder, query, tagged))
         score = weights().scores(question.features)
         added = read(self.reranker, question, score)
@@ -93,7 +93,7 @@ class Engine:
         return chosen
 
 
-def cosines(embedder: Embedder, query: str, tagged: Sequence[Tagged]) -> NDArray[np.float64]:
+def cosines(embedder: Embedder, query: str, tagged: Sequence[Segment]) -> NDArray[np.float64]:
     """Return the cosine of the question and each segment with its headings, float64 [segments].
 
     They are put on the scale that the weights were learned with.
@@ -155,12 +155,12 @@ class _Pages:
         return np.maximum(margin, MARGIN["first"] * says_as_much)
 
 
-def _title(segment: Tagged) -> frozenset[str]:
+def _title(segment: Segment) -> frozenset[str]:
     """Return the words of the title of a segment's page, without bracketed text as in "Mercury (planet)"."""
     return frozenset(tokens(_BRACKETED.sub(" ", segment.above.partition("\n")[0])))
 
 
-def _overlap(first: Tagged, second: Tagged) -> bool:
+def _overlap(first: Segment, second: Segment) -> bool:
     """Tell whether two segments share words of the page."""
     same = first.span.document == second.span.document
     return same and first.span.start < second.span.end and second.span.start < first.span.end

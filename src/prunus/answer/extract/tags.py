@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...core.errors import BadInput, OutsideFailed, UnreadableReply
-from ...core.ports import LLM, Tagged
+from ...core.ports import LLM, Segment
 from ...core.text.numbers import bounded_int, in_ascii
 from ...core.types import Message
 from ...models.json_reply import text_of
@@ -128,7 +128,7 @@ class Engine:
         self._seconds = seconds
         self._max_tokens = max_tokens
 
-    async def extract(self, query: str, tagged: Sequence[Tagged]) -> list[int] | None:
+    async def extract(self, query: str, tagged: Sequence[Segment]) -> list[int] | None:
         """Return the chosen tags in the order of the page, or None when nothing bears on the question.
 
         :raises OutsideFailed: the model failed on every part of the page.
@@ -144,7 +144,9 @@ class Engine:
             raise failed[0]
         return [tag for reply in replies if isinstance(reply, TagReply) for tag in reply.tags] or None
 
-    async def _read_part(self, query: str, part: Sequence[Tagged], gate: asyncio.Semaphore) -> TagReply | OutsideFailed:
+    async def _read_part(
+        self, query: str, part: Sequence[Segment], gate: asyncio.Semaphore
+    ) -> TagReply | OutsideFailed:
         """Return the model's reply about one part, or the error with which it failed."""
         messages = question_about(query, part, self._summaries)
         async with gate:
@@ -162,7 +164,7 @@ class Engine:
         return read
 
 
-def question_about(query: str, part: Sequence[Tagged], summaries: bool = False) -> list[Message]:
+def question_about(query: str, part: Sequence[Segment], summaries: bool = False) -> list[Message]:
     """Return the messages that ask which segments of a part of a page bear on a question; training asks the same.
 
     :param summaries: ask for a summary before each tag (Instruction-A); without, for tags alone (Instruction-B).
@@ -180,9 +182,9 @@ def written_tags(tags: Sequence[int]) -> str:
     return ", ".join(f"<TAG-{tag}>" for tag in tags) or "None"
 
 
-def parts_of(tagged: Sequence[Tagged]) -> list[list[Tagged]]:
+def parts_of(tagged: Sequence[Segment]) -> list[list[Segment]]:
     """Cut a page into parts of at most ``_PART`` code points, one for each call of the model."""
-    parts: list[list[Tagged]] = [[]]
+    parts: list[list[Segment]] = [[]]
     size = 0
     for segment in tagged:
         length = min(len(segment.text), _LONGEST_SEGMENT) + len(segment.above[:200]) + 24
@@ -194,7 +196,7 @@ def parts_of(tagged: Sequence[Tagged]) -> list[list[Tagged]]:
     return parts
 
 
-def _page(part: Sequence[Tagged]) -> str:
+def _page(part: Sequence[Segment]) -> str:
     """Return segments with their tags; each heading is written once, above its segments."""
     lines: list[str] = []
     above = ""
