@@ -1,14 +1,11 @@
 """The report of ``prunus prune --report``: a page that shows every block of every document, coloured by its score.
 
-The page is self-contained: it has no script and loads nothing, and its policy forbids both. Text from the pruned
-pages is always escaped.
+The page is self-contained: it has no script and loads nothing, and its policy forbids both.
 """
 
 from __future__ import annotations
 
-import html
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -18,10 +15,10 @@ from ..core.types import BlockRecord
 from ..core.version import __version__
 from ..evidence.context import Context
 from ..evidence.documents import Documents
+from .html_file import html_file, safe
 from .output import counted
 from .trees import as_html
 
-POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 STEPS: Final = 10
 """Shades of the heat map."""
 
@@ -30,8 +27,6 @@ SHORT_RUN: Final = 2
 
 PATH: Final = 25
 """Characters of a block's path that are shown, from its end; the row's tooltip has the whole path."""
-
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def write_report(
@@ -45,11 +40,7 @@ def write_report(
     :param seconds: wall time by stage; by default that of the context.
     """
     parts = [
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
-        f"<title>Pruned: {_safe(context.question)}</title>\n<style>\n{_style()}</style>\n</head>\n<body>\n<main>\n",
-        f'<p class="over">What was kept for the question</p>\n<h1 dir="auto">{_safe(context.question)}</h1>\n',
+        f'<main>\n<p class="over">What was kept for the question</p>\n<h1 dir="auto">{safe(context.question)}</h1>\n',
         _tiles(context, documents, tokens_before),
         _stages(context.seconds if seconds is None else seconds),
         _legend(context),
@@ -60,8 +51,9 @@ def write_report(
     heat = _Heat(context.blocks)
     for number, blocks in groupby(context.blocks, key=lambda block: block.document):
         parts.extend(_document(context, number, list(blocks), heat))
-    parts.append("</main>\n</body>\n</html>\n")
-    return "".join(parts)
+    parts.append("</main>\n")
+    style = Path(__file__).with_suffix(".css").read_text("utf-8")
+    return html_file(f"Pruned: {context.question}", style, "".join(parts))
 
 
 class _Heat:
@@ -89,7 +81,7 @@ def _tiles(context: Context, documents: Documents, before: int) -> str:
     share = min(100.0, 100 * context.tokens / max(1, context.budget))
     source = f"of {before:,} tokens" if before >= 0 else "tokens kept"
     used = sum(document.kept > 0 for document in context.documents)
-    engines = ", ".join(f"{_safe(kind)} {_safe(name)}" for kind, name in sorted(context.engines.items()))
+    engines = ", ".join(f"{safe(kind)} {safe(name)}" for kind, name in sorted(context.engines.items()))
     return (
         '<ul class="tiles">\n'
         f"<li><b>{context.tokens:,}</b><span>{source}, written as {context.format}</span></li>\n"
@@ -109,7 +101,7 @@ def _stages(seconds: Mapping[str, float]) -> str:
         return ""
     longest = max(seconds.values()) or 1.0
     rows = "".join(
-        f"<span>{_safe(stage)}</span>"
+        f"<span>{safe(stage)}</span>"
         f'<span class="bar"><i style="width:{100 * value / longest:.1f}%"></i></span>'
         f'<span class="num">{1000 * value:,.1f} ms</span>\n'
         for stage, value in seconds.items()
@@ -141,19 +133,19 @@ def _contents(context: Context, documents: Documents) -> str:
     if len(context.documents) > 1:
         items = "".join(
             f'<li><span class="num">{document.kept:,} / {document.blocks:,}</span>'
-            f'<a href="#d{number}">{_safe(document.title or document.url or "no title")}</a></li>\n'
+            f'<a href="#d{number}">{safe(document.title or document.url or "no title")}</a></li>\n'
             for number, document in enumerate(context.documents)
         )
         out.append(f'<section class="panel"><ol class="toc">\n{items}</ol></section>\n')
     if documents.failures:
-        items = "".join(f"<li>{_safe(reason)}</li>\n" for reason in documents.failures.values())
+        items = "".join(f"<li>{safe(reason)}</li>\n" for reason in documents.failures.values())
         out.append(f'<section class="panel"><p>Could not be read:</p><ul class="failures">\n{items}</ul></section>\n')
     return "".join(out)
 
 
 def _warnings(context: Context) -> str:
     """Write the warnings of the pruning."""
-    items = "".join(f"<li>{_safe(warning)}</li>\n" for warning in context.warnings)
+    items = "".join(f"<li>{safe(warning)}</li>\n" for warning in context.warnings)
     return f'<section class="panel"><ul class="failures">\n{items}</ul></section>\n' if items else ""
 
 
@@ -161,14 +153,14 @@ def _document(context: Context, number: int, blocks: Sequence[BlockRecord], heat
     """Write one document: its map, then its blocks in order."""
     info = context.documents[number]
     tokens = f"{info.kept:,} of {info.blocks:,} blocks kept"
-    yield f'<section class="doc" id="d{number}">\n<header><h2 dir="auto">{_safe(info.title or "(no title)")}</h2>'
-    yield f"<p>{_safe(info.url)}{' · ' if info.url else ''}{tokens}</p></header>\n"
+    yield f'<section class="doc" id="d{number}">\n<header><h2 dir="auto">{safe(info.title or "(no title)")}</h2>'
+    yield f"<p>{safe(info.url)}{' · ' if info.url else ''}{tokens}</p></header>\n"
     yield '<nav class="map" aria-label="Map of the blocks">'
     for block in blocks:
         fate = "kept" if block.kept else "dropped"
         yield (
             f'<a href="#b{block.index}" class="{heat.shade(block)}{" k" if block.kept else ""}"'
-            f' title="{fate}, score {block.score:.3f}: {_safe(_start(block.text))}"></a>'
+            f' title="{fate}, score {block.score:.3f}: {safe(_start(block.text))}"></a>'
         )
     yield '</nav>\n<div class="row head"><span>fate</span><span>score</span><span>words</span>'
     yield "<span>role</span><span>path</span><span>text</span></div>\n"
@@ -194,25 +186,16 @@ def _row(block: BlockRecord, heat: _Heat) -> str:
     """Write one block."""
     mark, fate = ("k", "✓ kept") if block.kept else ("d", "– dropped")
     path = block.path if len(block.path) <= PATH else "…" + block.path[1 - PATH :]
-    title = f"{_safe(block.path)}; {block.role}; score {block.score:.4f}; {block.words} words"
+    title = f"{safe(block.path)}; {block.role}; score {block.score:.4f}; {block.words} words"
     title += f"; scored by stage {block.stage}"
     return (
         f'<div class="row {mark}" id="b{block.index}" title="{title}"><span class="fate">{fate}</span>'
         f'<span class="score {heat.shade(block)}">{block.score:.3f}</span>'
         f'<span class="words">{block.words}</span><span class="role">{block.role}</span>'
-        f'<span class="path">{_safe(path)}</span><span class="text" dir="auto">{_safe(block.text)}</span></div>\n'
+        f'<span class="path">{safe(path)}</span><span class="text" dir="auto">{safe(block.text)}</span></div>\n'
     )
 
 
 def _start(text: str) -> str:
     line = " ".join(text[:160].split())
     return line if len(line) <= 80 else line[:79] + "…"
-
-
-def _safe(text: str) -> str:
-    """Escape text for content and attributes, and remove control characters."""
-    return html.escape(_CONTROL.sub("", text))
-
-
-def _style() -> str:
-    return Path(__file__).with_suffix(".css").read_text("utf-8")

@@ -1,16 +1,11 @@
 """The page of ``prunus index tree --html``: a tree to walk and search, with the nodes that are found for a question.
 
-The page loads nothing, and its policy forbids loading; the policy allows the page's script by its digest. Texts of
-documents are data in the page, and the script inserts them only as text.
+Texts of documents are data in the page, and the script inserts them only as text.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import html
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,11 +13,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..core.text.words import sentence_spans
+from .html_file import html_file, safe, without_controls
 
-TITLES: Final = {"tree": "TreeMatches by tree retrieval", "flat": "TreeMatches by flat dense retrieval"}
+TITLES: Final = {"tree": "Found by tree retrieval", "flat": "Found by flat dense retrieval"}
 _SHARED: Final = Path(__file__).parents[1] / "serve" / "page" / "static"
 """The folder of the tree's script and style, which the page of the server has, too."""
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,41 +60,32 @@ def write_tree(drawing: TreeDrawing, question: str = "", found: Sequence[TreeMat
     :param found: the nodes to mark in the tree, and the texts to show below it.
     """
     script = _read(_SHARED / "tree.js") + _read(Path(__file__).with_suffix(".js"))
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = (
-        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'; "
-        "form-action 'none'"
-    )
-    name = _safe(Path(drawing.place).name)
-    subtitle = f'<p class="question" dir="auto">{_safe(question)}</p>' if question else ""
+    name = safe(Path(drawing.place).name)
+    subtitle = f'<p class="question" dir="auto">{safe(question)}</p>' if question else ""
     note = (
         '<p id="note">Its passages are left out: there are too many for one file.</p>' if drawing.without_leaves else ""
     )
-    legend = "".join(f'<span class="key by-{way.name}">{_safe(way.title)}</span>' for way in found)
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>Summary tree: {name}</title>\n"
-        f"<style>\n{_read(_SHARED / 'tree.css')}{_read(Path(__file__).with_suffix('.css'))}</style>\n</head>\n<body>\n"
+    legend = "".join(f'<span class="key by-{way.name}">{safe(way.title)}</span>' for way in found)
+    body = (
         f"<header><h1>{name}</h1>{subtitle}{note}"
         '<div class="tools"><label>Search <input id="search" type="search" autocomplete="off"></label>'
-        f'<output id="found"></output>{legend}</div></header>\n<ul id="hits" aria-label="TreeMatches nodes"></ul>\n'
+        f'<output id="found"></output>{legend}</div></header>\n<ul id="hits" aria-label="Found nodes"></ul>\n'
         '<main><div id="walk"></div>\n'
         '<aside aria-live="polite"><p id="about">Choose a node to read its text.</p>'
         '<div id="text" dir="auto"></div></aside></main>\n'
         f"{_texts(found)}"
         f'<script type="application/json" id="nodes">{_data(drawing, found)}</script>\n'
-        f'<script type="module">{script}</script>\n</body>\n</html>\n'
     )
+    style = _read(_SHARED / "tree.css") + _read(Path(__file__).with_suffix(".css"))
+    return html_file(f"Summary tree: {Path(drawing.place).name}", style, body, script)
 
 
 def _texts(found: Sequence[TreeMatches]) -> str:
     """Write the text that each way of retrieval finds, side by side."""
     columns = "".join(
-        f'<section class="by-{way.name}"><h2>{_safe(way.title)}</h2>'
+        f'<section class="by-{way.name}"><h2>{safe(way.title)}</h2>'
         f"<p>{way.tokens:,} tokens, {len(way.ids):,} nodes</p>"
-        f'<div class="found" dir="auto">{_safe(way.text)}</div></section>'
+        f'<div class="found" dir="auto">{safe(way.text)}</div></section>'
         for way in found
     )
     return f'<div class="columns">{columns}</div>\n' if found else ""
@@ -124,14 +110,10 @@ def _data(drawing: TreeDrawing, found: Sequence[TreeMatches]) -> str:
 
 def _sentences(node: Mapping[str, Any]) -> list[str]:
     """Return the text of a node in pieces: a leaf's sentences, each with the white space after it."""
-    text = _CONTROL.sub("", node["text"])
+    text = without_controls(node["text"])
     starts = [0, *(start for start, _ in sentence_spans(text)[1:]), len(text)] if text and not node["layer"] else []
     return [text[start:end] for start, end in pairwise(starts)] or [text]
 
 
 def _read(path: Path) -> str:
     return path.read_text("utf-8")
-
-
-def _safe(text: str) -> str:
-    return html.escape(_CONTROL.sub("", text))
