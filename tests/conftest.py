@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -138,3 +139,24 @@ def data_folder() -> Path:
     if not path.is_dir():
         pytest.fail(f"PRUNUS_DATA names {folder}, which is not a folder")
     return path
+
+
+@pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do what a batch with one worker does in the test's process: processes take a second to start."""
+
+    from prunus.core.worker_pool import WorkerPool
+
+    class Here(WorkerPool[Any, Any]):
+        def run(self, parts: Any) -> Any:
+            if self.workers > 1:
+                yield from super().run(parts)
+                return
+            do = self.make()
+            for part in parts:
+                if part is None:
+                    time.sleep(0.001)
+                else:
+                    yield part[0], [do(item) for item in part[1]]
+
+    monkeypatch.setattr("prunus.batch.run.WorkerPool", Here)

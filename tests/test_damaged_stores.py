@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
 import sqlite3
@@ -16,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from prunus.batch.ledger import Ledger
+from prunus.batch.rows import Part
 from prunus.cli.main import app
 from prunus.core.errors import PrunusError
 from prunus.core.types import Page
@@ -66,9 +66,8 @@ def summaries(folder: Path) -> Iterator[object]:
 
 def ledger(folder: Path) -> Iterator[object]:
     with Ledger(folder / "out.jsonl") as kept:
-        if not kept.answered:
-            for n in range(20):
-                kept.add(json.dumps({"id": n, "text": "answer"}).encode(), bytes([n]) * 16, False)
+        if not kept.fates:
+            kept.write(Part(0, 0, "jobs", (), None), [{"id": n, "text": "answer"} for n in range(20)])
     yield None  # what it holds is for the user, and is never answered from
 
 

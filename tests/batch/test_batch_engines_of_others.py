@@ -120,6 +120,18 @@ def test_a_batch_on_ray_writes_what_this_machine_writes(tmp_path: Path) -> None:
     assert json.loads(again.stdout)["pages"] == 4
 
 
+def test_jobs_on_ray_have_the_records_of_this_machine(tmp_path: Path) -> None:
+    need("ray")
+    jobs = [{"id": n, "command": "clean", "html": f"<p>Page {n}."} for n in range(5)]
+    (tmp_path / "jobs.jsonl").write_text("".join(json.dumps(job) + "\n" for job in jobs) + "{broken\n")
+    command = [*PROGRAM, "batch", "jobs.jsonl", "--workers", "2", "--quiet", "-o"]
+    for choices in (["here"], ["there", "--on", "ray"], ["there", "--on", "ray"]):
+        done = subprocess.run([*command, *choices], cwd=tmp_path, env=environment(), capture_output=True, timeout=600)
+        assert done.returncode == 5, done.stderr
+    here, there = (sorted((tmp_path / name).read_bytes().splitlines()) for name in ("here", "there"))
+    assert here == there and len(here) == 6
+
+
 def test_a_cluster_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     need("ray")
     (tmp_path / "a.jsonl").write_text('{"text": "x"}\n')

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from tests import s3_server
 from tests.cli.command import PROGRAM, environment
 from tests.extras import need
@@ -21,6 +22,7 @@ from prunus.batch.lance_form import NAME
 from prunus.batch.output import Output
 from prunus.batch.run import Batch
 from prunus.batch.work import Task, Work
+from prunus.cli.main import app
 from prunus.core.errors import BadInput
 from prunus.core.settings import Settings
 
@@ -78,15 +80,15 @@ def test_a_run_that_was_stopped_is_resumed_and_nothing_is_lost_or_there_twice(tm
     assert ids(out) == ALL
 
 
-def test_the_command_line_writes_what_parquet_holds(tmp_path: Path) -> None:
-    import subprocess
-
+@pytest.mark.usefixtures("in_this_process")
+def test_the_command_line_writes_what_parquet_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     need("pyarrow.parquet")
     rows(tmp_path, 20)
+    monkeypatch.chdir(tmp_path)
     for form in ("parquet", "lance"):
-        command = [*PROGRAM, "batch", "pages.jsonl", "-o", form, "--do", "clean", "--to", form, "--part", "6"]
-        done = subprocess.run([*command, "--workers", "1"], cwd=tmp_path, env=environment(), capture_output=True)
-        assert done.returncode == 0, done.stderr.decode()
+        command = ["batch", "pages.jsonl", "-o", form, "--do", "clean", "--to", form, "--part", "6", "--workers", "1"]
+        done = CliRunner().invoke(app, command)
+        assert done.exit_code == 0, done.stderr
     from pyarrow.parquet import read_table
 
     assert lance.dataset(tmp_path / "lance" / NAME).to_table().equals(read_table(tmp_path / "parquet"))

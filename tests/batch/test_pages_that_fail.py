@@ -10,7 +10,7 @@ import pytest
 
 from prunus.batch.rows import Part, Row
 from prunus.batch.run import Batch, Prefetch
-from prunus.batch.work import Task
+from prunus.batch.work import Task, lost_record
 from prunus.core.errors import BadInput, OutsideFailed
 from prunus.core.options import Options
 from prunus.core.settings import Settings
@@ -57,7 +57,8 @@ def test_a_page_that_kills_its_process_fails_alone(tmp_path: Path) -> None:
         "record": 2, "id": "", "url": "u2", "status": "failed", "kind": "crash",
         "error": "the process died at this page, in 2 tries",
     }  # fmt: skip
-    assert batch("bm25")._lost(Row(3), Lost(None, 2))["error"] == "this page took more than 60 seconds, in 2 tries"
+    hung = lost_record(Task(), Row(3), Lost(None, 2), 60.0)
+    assert (hung["kind"], hung["error"]) == ("hang", "this page took more than 60 seconds, in 2 tries")
 
 
 def test_an_engine_that_is_unknown_is_one_line() -> None:

@@ -247,23 +247,16 @@ def test_parts_pass_between_machines_unchanged(tmp_path: Path) -> None:
     assert unpack(pack(Part(0, 0, "", (), None))) == Part(0, 0, "", (), None)
 
 
-def test_the_actors_of_ray_write_what_one_machine_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("in_this_process")
+def test_the_actors_of_ray_write_what_one_machine_writes(tmp_path: Path) -> None:
     """Called by hand, without Ray: what Ray adds is only where and when they are called."""
     arrow = need("pyarrow")
     need("fastwarc")
     from prunus.batch.on_ray import _Cut, _Do, _readers
     from prunus.batch.output import Counts, Output
     from prunus.batch.run import Batch
-    from prunus.batch.work import Task, Work
+    from prunus.batch.work import Task
 
-    class Here:
-        def __init__(self, task: Task, settings: Settings, seconds: float) -> None:
-            self.work = Work(task, settings)
-
-        def records(self, part: Part) -> list[dict[str, Any]]:
-            return [self.work.record(row) for row in part.rows]
-
-    monkeypatch.setattr("prunus.batch.on_ray.Alone", Here)
     given = [write_archive(tmp_path / "a.warc.gz", 9), lines(tmp_path / "b.jsonl", [{"text": "Trams."}, "{broken"])]
     given += [
         lines(tmp_path / "c.txt", ["https://example.org/"]),

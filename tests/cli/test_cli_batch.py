@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import signal
 import subprocess
@@ -16,14 +17,20 @@ from click.testing import Result
 from tests.cli.command import SITE, Cli, environment, lines_of, only_line
 
 import prunus
-from prunus.batch import jobs as batch
+from prunus.batch import jobs, read
+from prunus.batch.rows import START
+from prunus.batch.sources import jobs_source
 from prunus.cli import main
+from prunus.core.settings import Settings
 
 PROGRAM = [
     sys.executable, "-c",
     "from prunus.cli import main as m; m.COMMANDS.setdefault('batch', ''); m.main()",
 ]  # fmt: skip
 PAGE = "<h1>Bridge</h1><p>The bridge opened in 1932.<p>Trams run daily from the harbour to the lighthouse."
+
+
+pytestmark = pytest.mark.usefixtures("in_this_process")
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +99,7 @@ BAD_LINES = {
     '{"id": 5, "command": "clean", "pages": ["a", "b"]}': "clean takes one page",
     '{"id": 6, "command": "prune", "html": "x"}': "prune needs a question",
     '{"id": 7, "command": "prune", "html": "x", "question": "q", "budget": 0}': "budget is 0",
-    '{"id": 8, "command": "prune", "html": "x", "question": "q", "format": "pdf"}': "format is 'pdf'",
+    '{"id": 8, "command": "prune", "html": "x", "question": "q", "format": "pdf"}': "unknown format 'pdf'",
     '{"id": 9, "command": "prune", "html": "x", "question": "q", "links": 1}': "links is 1; it must be true or false",
     '{"id": 10, "command": "prune", "html": "x", "question": "q", "units": "x"}': "units is 'x'",
     '{"id": 11, "command": "clean", "html": "x", "scorer": "bm25"}': "clean takes no 'scorer'",
@@ -207,15 +214,18 @@ def test_what_cannot_be_meant_is_one_line(cli: Cli, folder: Path, arguments: tup
     assert done.exit_code == 2 and reason in only_line(done)
 
 
-def test_jobs_from_standard_input(cli: Cli, folder: Path) -> None:
+def test_jobs_from_standard_input_and_from_a_packed_file(cli: Cli, folder: Path) -> None:
     assert cli("batch", "-", "-o", "out.jsonl", "--quiet", input=json.dumps(job("a"))).exit_code == 0
     assert list(records(folder)) == ["a"]
+    (folder / "jobs.jsonl.gz").write_bytes(gzip.compress(json.dumps(job("b")).encode()))
+    assert cli("batch", "jobs.jsonl.gz", "-o", "out.jsonl", "--quiet").exit_code == 0
+    assert list(records(folder)) == ["a", "b"]
 
 
 def test_a_line_that_is_too_long_is_an_error_and_the_next_is_read(
     cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch, "MAX_LINE", 1 << 20)
+    monkeypatch.setattr(read, "MAX_LINE", 1 << 20)
     write(folder, job("long", html="x" * (3 << 20)), job("good"))
     assert cli("batch", "jobs.jsonl", "-o", "out.jsonl", "--quiet").exit_code == 5
     assert records(folder)[None]["error"] == "line 1: longer than 1 MiB" and "output" in records(folder)["good"]
@@ -229,7 +239,7 @@ def test_a_bug_is_that_jobs_alone_and_shows_its_traceback(
             raise ZeroDivisionError("a\nb")
         return "ok"
 
-    monkeypatch.setattr(batch, "clean", broken)
+    monkeypatch.setattr(jobs, "clean", broken)
     write(folder, job("a"), job("b"))
     done = cli("batch", "jobs.jsonl", "-o", "out.jsonl", "--quiet")
     assert done.exit_code == 1 and "Traceback" in done.stderr
@@ -304,7 +314,7 @@ def test_ctrl_c_loses_nothing_and_says_how_to_go_on(folder: Path, workers: str) 
         _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
     [line] = stderr.decode().splitlines()
-    assert "interrupted" in line and "to resume" in line
+    assert "interrupted" in line and "to go on" in line
     with start(folder, "--quiet") as process:
         assert process.wait(120) == 0
     check_records(folder, 500)
@@ -312,26 +322,19 @@ def test_ctrl_c_loses_nothing_and_says_how_to_go_on(folder: Path, workers: str) 
 
 @pytest.mark.slow
 def test_a_job_that_kills_its_process_is_recorded_and_the_others_are_done(folder: Path) -> None:
-    write(folder, *[job(n) for n in range(6)])
-    script = (
-        "import os, prunus.cli.commands.batch as b, prunus.batch.jobs as e\n"
-        "from prunus.cli import main as m\n"
-        "m.COMMANDS.setdefault('batch', '')\n"
-        "import killer; b.answer = killer.answer\n"
-        "if __name__ == '__main__': m.main()\n"
-    )
     (folder / "killer.py").write_text(
-        "import os\nfrom prunus.batch.jobs import answer as real\n"
-        "def answer(text, number, budget):\n    if number == 3: os._exit(9)\n    return real(text, number, budget)\n",
+        "import os\nclass Killer:\n    name = 'killer'\n    def score(self, query, blocks):\n        os._exit(9)\n",
         "utf-8",
     )
-    (folder / "script.py").write_text(script, "utf-8")
-    command = [sys.executable, "script.py", "batch", "jobs.jsonl", "-o", "out.jsonl", "--workers", "2", "--quiet"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, timeout=120, env=environment())
-    assert done.returncode == 5, done.stderr
+    kill = {"command": "prune", "question": "When?", "scorer": "killer.py:Killer"}
+    write(folder, *[job(n, **(kill if n == 2 else {})) for n in range(6)])
+    with start(folder, "--workers", "2", "--quiet") as process:
+        _, stderr = process.communicate(timeout=120)
+    assert process.returncode == 5, stderr
     found = records(folder)
     assert sorted(found) == list(range(6))
-    assert [n for n, record in found.items() if "error" in record] == [2] and "died" in found[2]["error"]
+    assert [n for n, record in found.items() if "error" in record] == [2]
+    assert found[2] == {"id": 2, "line": 3, "error": "the process died at this job, in 2 tries", "code": 3}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such locks there")
@@ -354,18 +357,14 @@ def test_a_full_disk_is_one_line(cli: Cli, folder: Path) -> None:
 
 
 def test_memory_does_not_grow_with_the_number_of_jobs(folder: Path) -> None:
-    lines = (json.dumps(job(n, html="x" * 10_000)).encode() + b"\n" for n in range(3000))
-
-    class Endless:
-        def readline(self, _: int) -> bytes:
-            return next(lines, b"")
-
     import tracemalloc
 
+    write(folder, *[job(n, html="x" * 10_000) for n in range(1500)])
+    reader = read.Reader(jobs_source("jobs.jsonl"), Settings())
     tracemalloc.start()
-    for _ in batch.each_line(Endless()):  # type: ignore[arg-type]
+    for _ in reader.rows(START):
         pass
-    assert tracemalloc.get_traced_memory()[1] < 3_000_000
+    assert tracemalloc.get_traced_memory()[1] < 2_000_000
     tracemalloc.stop()
 
 

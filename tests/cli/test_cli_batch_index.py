@@ -25,6 +25,8 @@ from prunus.core.settings import Settings
 
 SETTINGS = Settings()
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 
 def begun(inputs: list[str], folder: Path, rows: int = 3) -> tuple[Batch, IndexOutput]:
     index = Index.open(folder, settings=SETTINGS)

@@ -20,6 +20,8 @@ from tests.web.archives import packed, page, record, write_archive
 
 import prunus
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 FACTS = "Which year did bridge number 3 open?"
 
 

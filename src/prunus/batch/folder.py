@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, BinaryIO, Final, Protocol
 
-from .ledger import lock
+from ..core.errors import BadInput
 from .remote import Remote, is_remote
 
 OWN: Final = "_batch"
@@ -173,3 +173,18 @@ def _said(left: bytes) -> str:
         return f"{found['began']} on {found['host']}"
     except (ValueError, KeyError, TypeError):
         return "an unknown time"
+
+
+def lock(file: BinaryIO, path: Path) -> None:
+    """Lock the file against other runs, where the system has locks.
+
+    :raises BadInput: another run holds the lock.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows: nothing prevents two runs at once there
+        return
+    try:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise BadInput(f"{path}: another run is writing this file; wait for it", subject=str(path)) from error

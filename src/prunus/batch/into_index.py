@@ -6,7 +6,7 @@ What the index has already, with the same digest, is not done again: that is all
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ..api.index import Index
@@ -14,9 +14,8 @@ from ..core.errors import BadInput, BadPage, Failures, OutsideFailed
 from ..core.settings import Settings
 from ..pages.read import snapshot_of
 from ..pages.sources import as_page
-from .ledger import digest_of
 from .output import Counts
-from .rows import Part, Row
+from .rows import Part, Row, digest_of
 from .work import document_id, page_at
 
 _NOTED: Final = 1000
@@ -57,7 +56,7 @@ class IndexOutput:
 
 @dataclass(slots=True)
 class Skim:
-    """Takes the pages out of parts that the index has already.
+    """Says which pages the index has already.
 
     Of pages with the same id the first counts, whatever the order in which the workers end. The ids of a run are kept
     in memory, as digests of 16 bytes.
@@ -69,19 +68,10 @@ class Skim:
     settings: Settings
     seen: set[bytes] = field(default_factory=set)
 
-    def __call__(self, part: Part) -> Part:
-        """Return a part without these pages; ``skipped`` counts them as ``unchanged`` and ``repeated``."""
-        rows: list[Row] = []
-        skipped = dict(part.skipped)
-        for row in part.rows:
-            why = "" if row.error else self._reason(row)
-            if why:
-                skipped[why] = skipped.get(why, 0) + 1
-            else:
-                rows.append(row)
-        return replace(part, rows=tuple(rows), skipped=skipped)
-
-    def _reason(self, row: Row) -> str:
+    def __call__(self, row: Row) -> str:
+        """Return ``unchanged`` or ``repeated`` for a row that needs no work, else ''."""
+        if row.error:
+            return ""
         id = document_id(row)
         key = digest_of(id.encode("utf-8", "surrogatepass"))
         if key in self.seen:

@@ -8,22 +8,21 @@ import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, BinaryIO, Final, get_args
+from typing import Any, Final, cast
 
 from ..api.answers import ask
-from ..api.pages import clean, prune, read
+from ..api.pages import check_format, clean, prune, read
 from ..api.plain import answer_record, context_record
 from ..core.errors import BadInput, NothingFound, PrunusError
 from ..core.options import Options
+from ..core.settings import Settings
 from ..core.text.near import did_you_mean
 from ..core.types import OutputFormat, Page
 from ..pages.sources import Source
 from ..pages.write.style import Style
-from .ledger import Fate, digest_of, fate_of, key_of
+from .rows import Row, digest_of
 
 COMMANDS: Final = ("clean", "prune", "ask")
-MAX_LINE: Final = 96 << 20
-"""Bytes of a line at most: room for the largest page that is read, escaped as JSON."""
 
 _OPTIONS: Final = {field.name for field in fields(Options)} - {"limits"}
 _CLEANING: Final = frozenset({"links", "images", "full", "pretty"})
@@ -49,111 +48,75 @@ class Job:
     options: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class JobLine:
-    """A line of the file of jobs.
+def job_row(number: int, line: bytes, first_lines: dict[bytes, int]) -> Row:
+    """Return the row of a line of a file of jobs; a line that is no job has an error.
 
-    :param number: line number, from 1.
-    :param key: the line's key in the ledger, see :func:`.ledger.key_of`.
-    :param id: the job's id; None where the line has none.
-    :param error: why the line is not a job; '' for a job.
+    :param first_lines: the line of each id so far, by key; this one is added.
     """
-
-    number: int
-    text: bytes
-    key: bytes
-    id: str | int | None
-    error: str = ""
-
-    def refused(self) -> dict[str, Any]:
-        """Return the record of a line that is not a job."""
-        return {
-            "id": self.id,
-            "line": self.number,
-            "digest": digest_of(self.text).hex(),
-            "error": self.error,
-            "code": 2,
-        }
+    name, error = _checked(line)
+    if not error:
+        first = first_lines.setdefault(key_of({"id": name}), number)
+        error = f"line {first} has the id {name!r}, too" if first != number else ""
+    id = "" if name is None else json.dumps(name)
+    return Row(number, id=id, content=line, error=_flat(f"line {number}: {error}") if error else "")
 
 
-def each_line(file: BinaryIO) -> Iterator[JobLine]:
-    """Yield the lines that are not empty; a line that repeats an earlier id gets an error."""
-    first_lines: dict[bytes, int] = {}
-    number = 0
-    while text := file.readline(MAX_LINE + 1):
-        number += 1
-        if len(text) > MAX_LINE and not text.endswith(b"\n"):
-            while (rest := file.readline(1 << 20)) and not rest.endswith(b"\n"):  # skip it in bounded memory
-                pass
-            yield _refused(number, text[:1000], None, f"line {number}: longer than {MAX_LINE >> 20} MiB")
-            continue
-        text = text.strip()
-        if not text:
-            continue
-        line = _read(number, text)
-        if not line.error:
-            first = first_lines.setdefault(line.key, number)
-            if first != number:
-                line = _refused(number, text, line.id, f"line {number}: line {first} has the id {line.id!r}, too")
-        yield line
-
-
-def _read(number: int, text: bytes) -> JobLine:
+def _checked(line: bytes) -> tuple[str | int | None, str]:
+    """Return the id of a line where it has one, and why the line is no job; '' for a job."""
     try:
-        found = json.loads(text)
+        job = json.loads(line)
     except RecursionError:
-        return _refused(number, text, None, f"line {number}: nested too deep to be read")
+        return None, "nested too deep to be read"
     except ValueError as error:
-        return _refused(number, text, None, f"line {number}: not valid JSON ({error})")
-    if not isinstance(found, dict):
-        return _refused(number, text, None, f"line {number}: a job is one JSON object")
-    name = found.get("id")
+        return None, f"not valid JSON ({error})"
+    if not isinstance(job, dict):
+        return None, "a job is one JSON object"
+    name = job.get("id")
     if not isinstance(name, str | int) or isinstance(name, bool) or name == "":
-        return _refused(number, text, None, f"line {number}: a job needs an id, text or a whole number")
+        return None, "a job needs an id, text or a whole number"
     try:
-        job_of(found)
+        job_of(job)
     except BadInput as error:
-        return _refused(number, text, name, f"line {number}: {error}")
-    return JobLine(number, text, key_of({"id": name}), name)
+        return name, str(error)
+    return name, ""
 
 
-def _refused(number: int, text: bytes, name: str | int | None, error: str) -> JobLine:
-    key = key_of({"line": number, "digest": digest_of(text).hex()})
-    return JobLine(number, text, key, name, " ".join(error.split()))
+def key_of(record: Mapping[str, Any]) -> bytes:
+    """Return the key of a record, 16 bytes: from its id, or from number and digest of a line that is not a job."""
+    identity = [record["line"], record["digest"]] if "digest" in record else record.get("id")
+    return digest_of(json.dumps(identity, ensure_ascii=True, sort_keys=True).encode())
 
 
-def job_of(found: Mapping[str, Any]) -> Job:
+def job_of(line: Mapping[str, Any]) -> Job:
     """Return the job that a JSON object describes.
 
     :raises BadInput: a key is unknown or missing, or its value is of the wrong kind.
     """
-    if "query" in found and "question" not in found:  # the name in older files
-        found = {"question" if key == "query" else key: value for key, value in found.items()}
-    unknown = sorted(set(found) - _KEYS)
+    if "query" in line and "question" not in line:  # the name in older files
+        line = {"question" if key == "query" else key: value for key, value in line.items()}
+    unknown = sorted(set(line) - _KEYS)
     if unknown:
         hint = did_you_mean(unknown[0], _KEYS)
         raise BadInput(f"unknown key {unknown[0]!r}; the keys are: {', '.join(sorted(_KEYS))}{hint}")
-    command = found.get("command")
+    command = line.get("command")
     if command not in COMMANDS:
         hint = did_you_mean(str(command), COMMANDS)
         raise BadInput(f"command is {command!r}; it can be: {', '.join(COMMANDS)}{hint}")
-    if command == "clean" and (wrong := sorted(set(found) & (_OPTIONS - _CLEANING))):
+    if command == "clean" and (wrong := sorted(set(line) & (_OPTIONS - _CLEANING))):
         raise BadInput(f"clean takes no {wrong[0]!r}; it takes: {', '.join(sorted(_CLEANING))}")
-    pages = tuple(_pages(found))
+    pages = tuple(_pages(line))
     if command == "clean" and len(pages) != 1:
         raise BadInput("clean takes one page")
-    question = found.get("question", "")
+    question = line.get("question", "")
     if not isinstance(question, str) or (command != "clean" and not question.strip()):
         raise BadInput(f"{command} needs a question, as text")
-    budget = found.get("budget", 0)
-    if not isinstance(budget, int) or isinstance(budget, bool) or ("budget" in found and budget < 1):
+    budget = line.get("budget", 0)
+    if not isinstance(budget, int) or isinstance(budget, bool) or ("budget" in line and budget < 1):
         raise BadInput(f"budget is {budget!r}; it is a whole number of tokens above 0")
-    form = found.get("format", "html")
-    if form not in get_args(OutputFormat):
-        hint = did_you_mean(str(form), get_args(OutputFormat))
-        raise BadInput(f"format is {form!r}; it can be: {', '.join(get_args(OutputFormat))}{hint}")
-    options = {name: _option(name, found[name]) for name in found if name in _OPTIONS}
-    return Job(found["id"], command, pages, question, budget, form, options)
+    form = line.get("format", "html")
+    check_format(form)
+    options = {name: _option(name, line[name]) for name in line if name in _OPTIONS}
+    return Job(line["id"], command, pages, question, budget, form, options)
 
 
 def _option(name: str, value: Any) -> Any:
@@ -168,15 +131,15 @@ def _option(name: str, value: Any) -> Any:
     return value
 
 
-def _pages(found: Mapping[str, Any]) -> Iterator[Source]:
+def _pages(line: Mapping[str, Any]) -> Iterator[Source]:
     """Yield the pages that the key ``page``, ``pages`` or ``html`` names.
 
     :raises BadInput: not exactly one of the keys is there, or its value is not text or a list of texts.
     """
-    keys = [key for key in ("page", "pages", "html") if key in found]
+    keys = [key for key in ("page", "pages", "html") if key in line]
     if len(keys) != 1:
         raise BadInput("give exactly one of: page, pages (paths or addresses), html")
-    key, value = keys[0], found[keys[0]]
+    key, value = keys[0], line[keys[0]]
     pages = value if key == "pages" and isinstance(value, list) else [value]
     if not pages or not all(isinstance(page, str) and page for page in pages):
         raise BadInput("pages is not a list of texts" if key == "pages" else f"{key} is not text")
@@ -184,32 +147,39 @@ def _pages(found: Mapping[str, Any]) -> Iterator[Source]:
         yield Page(page) if key == "html" else page if _ADDRESS.match(page) else Path(page)
 
 
-def answer(text: bytes, number: int, budget: int) -> tuple[bytes, Fate, str]:
-    """Do the job of a line.
-
-    :param text: the line, already checked by :func:`each_line`.
-    :param number: its line number.
-    :param budget: tokens of evidence where the job sets none.
-    :returns: its record as JSON, how the job ended, and the traceback of a bug or ''.
-    """
-    found = json.loads(text)
-    record: dict[str, Any] = {"id": found["id"], "line": number, "command": found["command"]}
-    bug = ""
+def job_record(row: Row, settings: Settings) -> dict[str, Any]:
+    """Do the job of a row, and return its record; a bug's ``traceback`` is in it, for the user's eyes."""
+    if row.error:
+        return refused_job(row)
+    job = json.loads(row.content or "")
+    record: dict[str, Any] = {"id": job["id"], "line": row.record, "command": job["command"]}
     try:
-        record |= _done(job_of(found), budget)
-    except NothingFound as error:
-        record |= {"error": str(error), "code": error.exit_code}
+        return record | _done(job_of(job), settings)
     except PrunusError as error:
-        record |= {"error": " ".join(str(error).split()), "code": error.exit_code}
+        message = str(error) if isinstance(error, NothingFound) else _flat(str(error))
+        return record | {"error": message, "code": error.exit_code}
     except Exception as error:  # a bug fails this job only; its traceback goes to stderr
-        bug = traceback.format_exc()
-        record |= {"error": f"a bug: {type(error).__name__}: {' '.join(str(error).split())}", "code": 1}
-    try:
-        written = as_bytes(record)
-    except ValueError:  # a foreign scorer returned infinities or NaN, which JSON cannot hold
-        record = {"id": found["id"], "line": number, "error": "the scores of this job are not finite", "code": 1}
-        written = as_bytes(record)
-    return written, fate_of(record), bug
+        message = f"a bug: {type(error).__name__}: {_flat(str(error))}"
+        return record | {"error": message, "code": 1, "traceback": traceback.format_exc()}
+
+
+def refused_job(row: Row) -> dict[str, Any]:
+    """Return the record of a line that is no job."""
+    digest = digest_of(cast(bytes, row.content or b"")).hex()
+    return _named(row) | {"digest": digest, "error": row.error, "code": 2}
+
+
+def failed_job(row: Row, error: str, code: int) -> dict[str, Any]:
+    """Return the record of a job that failed outside of the job itself."""
+    return _named(row) | {"error": error, "code": code}
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _named(row: Row) -> dict[str, Any]:
+    return {"id": json.loads(row.id) if row.id else None, "line": row.record}
 
 
 def as_bytes(record: Mapping[str, Any]) -> bytes:
@@ -220,7 +190,7 @@ def as_bytes(record: Mapping[str, Any]) -> bytes:
     return json.dumps(record, ensure_ascii=False, allow_nan=False).encode("utf-8", "backslashreplace")
 
 
-def _done(job: Job, budget: int) -> dict[str, Any]:
+def _done(job: Job, settings: Settings) -> dict[str, Any]:
     if job.command == "clean":
         style = Style(
             links=job.options.get("links", True),
@@ -229,10 +199,10 @@ def _done(job: Job, budget: int) -> dict[str, Any]:
             pretty=job.options.get("pretty", False),
         )
         return {"format": job.format, "output": clean(job.pages[0], job.format, style)}
-    options = Options(**job.options)
+    options, budget = Options(**job.options), job.budget or settings.budget
     if job.command == "prune":
-        documents = read(job.pages)
-        context = prune(documents, job.question, job.budget or budget, job.format, options)
+        documents = read(job.pages, settings=settings)
+        context = prune(documents, job.question, budget, job.format, options, settings)
         return context_record(context, documents.trees, -1, context.seconds, {})
-    found = ask(job.question, job.pages, budget=job.budget or budget, options=options)
-    return answer_record(job.question, found)
+    answer = ask(job.question, job.pages, budget=budget, options=options, settings=settings)
+    return answer_record(job.question, answer)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal, TypeAlias
 
 from ..core.errors import BadInput, NothingFound, OutsideFailed
+from .folder import lock
+from .jobs import as_bytes, key_of, refused_job
+from .output import Counts
+from .rows import Part, Row
 
 Fate: TypeAlias = Literal["done", "nothing found", "failed"]
 """How a job ended."""
@@ -24,12 +28,6 @@ _SYNC: Final = 1.0
 """Seconds between two syncs to the disk: after a power failure at most the jobs of one second run again."""
 
 
-def key_of(record: Mapping[str, Any]) -> bytes:
-    """Return the key of a record, 16 bytes: from its id, or from number and digest of a line that is not a job."""
-    identity = [record["line"], record["digest"]] if "digest" in record else record.get("id")
-    return digest_of(json.dumps(identity, ensure_ascii=True, sort_keys=True).encode())
-
-
 def fate_of(record: Mapping[str, Any]) -> Fate:
     """Return how the job of a record ended; that nothing relevant was found is an outcome, and no failure."""
     if "error" not in record:
@@ -37,16 +35,19 @@ def fate_of(record: Mapping[str, Any]) -> Fate:
     return "nothing found" if record.get("code") == NothingFound.exit_code else "failed"
 
 
-def digest_of(data: bytes) -> bytes:
-    """Return the BLAKE2 digest of bytes, 16 bytes."""
-    return hashlib.blake2b(data, digest_size=16).digest()
+def earlier_fate(fates: Mapping[bytes, Fate], row: Row) -> str:
+    """Return how an earlier run ended the job of a row; '' where there is no record of it.
+
+    :param fates: see :class:`Ledger`.
+    """
+    return fates.get(key_of(refused_job(row) if row.error else {"id": json.loads(row.id)}), "")
 
 
 class Ledger:
-    """The records of a batch, on disk; a context manager.
+    """Writes the records of jobs to one file, which says what is done to a later run; a context manager.
 
-    ``answered`` and ``failed`` hold the keys of the jobs with a record, and of those that failed; ``repaired`` says
-    that a last line was cut off.
+    ``fates`` holds how the jobs of earlier runs ended, by key; ``repaired`` says that a last line was cut off;
+    ``bugs`` holds line and traceback of each job that met a bug.
 
     :param path: the file; its records stay, except a last line without its end.
     :param retry_failed: remove the records of failed jobs, so that these jobs run again.
@@ -55,9 +56,9 @@ class Ledger:
 
     def __init__(self, path: Path, retry_failed: bool = False) -> None:
         self.path = path
-        self.answered: set[bytes] = set()
-        self.failed: set[bytes] = set()
+        self.fates: dict[bytes, Fate] = {}
         self.repaired = False
+        self.bugs: list[tuple[int, str]] = []
         self._synced = time.monotonic()
         with self._errors_as_bad_input():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -68,7 +69,7 @@ class Ledger:
             lock(self._file, path)
             self._mend()
             self._load()
-            if retry_failed and self.failed:
+            if retry_failed and "failed" in self.fates.values():
                 self._drop_failed()
         except BaseException:
             self._file.close()
@@ -86,11 +87,30 @@ class Ledger:
             os.fsync(self._file.fileno())
             self._file.close()
 
-    def add(self, line: bytes, key: bytes, failed: bool) -> None:
-        """Append a record; when this returns, the record survives the end of the process.
+    def write(self, part: Part, records: Sequence[Mapping[str, Any]]) -> Counts:
+        """Append the records of jobs; when this returns, they survive the end of the process.
 
         :raises OutsideFailed: the file cannot be written, as on a full disk.
         """
+        counts = Counts(1, skipped=Counter(part.skipped))
+        for record in records:
+            written = dict(record)
+            if bug := written.pop("traceback", ""):
+                self.bugs.append((written["line"], bug))
+            try:
+                line = as_bytes(written)
+            except ValueError:  # a foreign scorer returned infinities or NaN, which JSON cannot hold
+                error = "the scores of this job are not finite"
+                written = {"id": written["id"], "line": written["line"], "error": error, "code": 1}
+                line = as_bytes(written)
+            self._append(line)
+            fate = fate_of(written)
+            counts.done += fate == "done"
+            counts.nothing += fate == "nothing found"
+            counts.failed.update([fate] if fate == "failed" else [])
+        return counts
+
+    def _append(self, line: bytes) -> None:
         left = memoryview(line + b"\n")
         try:
             while left:
@@ -100,9 +120,6 @@ class Ledger:
                 self._synced = time.monotonic()
         except OSError as error:
             raise OutsideFailed(f"{self.path}: cannot be written ({error.strerror})", subject=str(self.path)) from error
-        self.answered.add(key)
-        if failed:
-            self.failed.add(key)
 
     def _mend(self) -> None:
         """Cut off a last line without its end; its job was never reported as done, and runs again."""
@@ -119,9 +136,9 @@ class Ledger:
             while end:
                 start = max(0, end - _TAIL)
                 self._file.seek(start)
-                place = self._file.read(end - start).rfind(b"\n")
-                if place >= 0:
-                    end = start + place + 1
+                index = self._file.read(end - start).rfind(b"\n")
+                if index >= 0:
+                    end = start + index + 1
                     break
                 end = start
             if end < size:
@@ -138,15 +155,12 @@ class Ledger:
             for number, line in enumerate(lines, 1):
                 try:
                     record = json.loads(line)
-                    key = key_of(record)
+                    self.fates[key_of(record)] = fate_of(record)
                 except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
                     raise BadInput(
                         f"{self.path}: line {number} is not a record of a batch; repair it or give another -o",
                         subject=str(self.path),
                     ) from error
-                self.answered.add(key)
-                if fate_of(record) == "failed":
-                    self.failed.add(key)
 
     def _drop_failed(self) -> None:
         """Rewrite the file without the records of failed jobs, through a temporary file beside it."""
@@ -155,7 +169,7 @@ class Ledger:
             try:
                 with self.path.open("rb") as lines, beside.open("wb") as kept:
                     for line in lines:
-                        if key_of(json.loads(line)) not in self.failed:
+                        if self.fates[key_of(json.loads(line))] != "failed":
                             kept.write(line)
                     kept.flush()
                     os.fsync(kept.fileno())
@@ -165,8 +179,7 @@ class Ledger:
             self._file.close()
             self._file = self.path.open("ab+", buffering=0)
             lock(self._file, self.path)  # the lock was on the replaced file
-        self.answered -= self.failed
-        self.failed = set()
+        self.fates = {key: fate for key, fate in self.fates.items() if fate != "failed"}
 
     @contextmanager
     def _errors_as_bad_input(self) -> Iterator[None]:
@@ -175,18 +188,3 @@ class Ledger:
             yield
         except OSError as error:
             raise BadInput(f"{self.path}: cannot be written ({error.strerror})", subject=str(self.path)) from error
-
-
-def lock(file: BinaryIO, path: Path) -> None:
-    """Lock the file against other runs, where the system has locks.
-
-    :raises BadInput: another run holds the lock.
-    """
-    try:
-        import fcntl
-    except ImportError:  # Windows: nothing prevents two runs at once there
-        return
-    try:
-        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        raise BadInput(f"{path}: another run is writing this file; wait for it", subject=str(path)) from error

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +23,7 @@ from ..engines import formats
 from ..pages.sources import is_address
 from ..web.reader import fetch_with
 from ..web.warc import WarcArchive
-from .jobs import MAX_LINE
+from .jobs import job_row
 from .remote import Remote, is_remote
 from .rows import START, BatchSource, Mark, Part, Row
 
@@ -29,6 +31,11 @@ ROWS: Final = 500
 """Rows of a part at most."""
 BYTES: Final = 32 << 20
 """Bytes of the rows of a part at most; a larger page is a part of its own."""
+
+MAX_LINE: Final = 96 << 20
+"""Bytes of a line at most: room for the largest page that is read, escaped as JSON."""
+STDIN: Final = "-"
+"""The name of the source that is standard input."""
 
 CONTENT: Final = {"html": "", "content": "", "markdown": "text/markdown", "text": "text/plain"}
 """The names of the columns that hold a page, best first → its media type, '' where the page itself tells."""
@@ -130,6 +137,14 @@ class Reader:
                 yield mark, line
             elif line.strip():
                 yield mark, _row_of_line(mark.record, line, self.settings)
+
+    def _jobs(self, start: Mark) -> Marked:
+        first_lines: dict[bytes, int] = {}
+        for mark, line in self._lines(start):
+            if isinstance(line, Row):
+                yield mark, line
+            elif line.strip():
+                yield mark, job_row(mark.record, line.strip(), first_lines)
 
     def _lines(self, start: Mark) -> Iterator[tuple[Mark, bytes | Row]]:
         """Yield the lines, each with its place; a line that is too long, and the end of a damaged file, is a row."""
@@ -322,6 +337,13 @@ def _is_readable(media_type: str) -> bool:
 
 @contextmanager
 def _open(name: str, packed: bool) -> Iterator[BinaryIO]:
+    if name == STDIN:
+        try:
+            # A file object of its own: a thread that reads sys.stdin would make the interpreter fail as it ends.
+            yield open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115
+        except io.UnsupportedOperation:  # a test's standard input has no descriptor
+            yield sys.stdin.buffer
+        return
     try:
         file = place_of(name).open("rb")  # closed below, so that this `except` catches only the opening
     except OSError as error:

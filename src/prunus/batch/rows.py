@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-Kind: TypeAlias = Literal["files", "jsonl", "parquet", "urls", "warc"]
-"""What a source is: documents, rows of JSON lines or Parquet, a list of addresses, a web archive."""
+Kind: TypeAlias = Literal["files", "jobs", "jsonl", "parquet", "urls", "warc"]
+"""What a source is: documents, lines with a job each, rows of JSON lines or Parquet, addresses, a web archive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +45,11 @@ class BatchSource:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One page to work on.
+    """One page or job to work on.
 
     :param record: its number in the source, from 1: the line, the row, the page.
-    :param content: the page; None where ``path`` or ``fetch`` says where it is.
+    :param id: the page's own name; of a job its id as JSON.
+    :param content: the page, or the line of a job; None where ``path`` or ``fetch`` says where it is.
     :param path: the file that holds the page.
     :param fetch: whether the page is to be fetched from ``url``.
     :param question: a question of its own; '' for that of the batch.
@@ -97,3 +99,8 @@ class Part:
     def key(self) -> tuple[int, int]:
         """Number of the source, and of the part in it."""
         return self.source, self.number
+
+
+def digest_of(data: bytes) -> bytes:
+    """Return the BLAKE2 digest of bytes, 16 bytes."""
+    return hashlib.blake2b(data, digest_size=16).digest()

@@ -1,10 +1,11 @@
-"""Run a batch over pages: read parts, do them in processes, write each part as a whole, and say what came of it."""
+"""Run a batch over pages or jobs: read parts, do them in processes, write each whole, and count what came of it."""
 
 from __future__ import annotations
 
 import queue
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -17,11 +18,11 @@ from ..core.settings import Settings
 from ..core.worker_pool import Lost, WorkerPool
 from .lance_form import check
 from .output import Counts, Output, Writes
-from .read import ROWS, Partitioner, check_packages, fetched, parquet_packages, rows_in_parquet
+from .read import ROWS, Partitioner, Reader, check_packages, fetched, parquet_packages, rows_in_parquet
 from .remote import Remote, is_remote
-from .rows import BatchSource, Mark, Part, Row
-from .sources import sources_of
-from .work import Record, Task, Work, failed
+from .rows import START, BatchSource, Mark, Part, Row
+from .sources import jobs_source, sources_of
+from .work import Record, Task, Work, lost_record
 
 T = TypeVar("T")
 
@@ -44,7 +45,7 @@ class Batch:
     :param inputs: paths of folders, documents, archives, rows and lists of addresses.
     :param rows: pages of a part at most.
     :param seconds: time for a page; after it the page hangs.
-    :param skim: takes the pages out of a part that need no work.
+    :param skim: says why a row needs no work; '' for a row that does.
     """
 
     inputs: Sequence[str]
@@ -56,7 +57,7 @@ class Batch:
     sources: dict[int, BatchSource] = field(default_factory=dict)
     ends: dict[int, dict[int, Mark | None]] = field(default_factory=dict)
     failures: Failures = field(default_factory=Failures)
-    skim: Callable[[Part], Part] | None = None
+    skim: Callable[[Row], str] | None = None
 
     def find(self) -> None:
         """Find the sources, and check what the whole run needs.
@@ -64,6 +65,9 @@ class Batch:
         :raises BadInput: no input can be used, an engine cannot be made, or a question is missing.
         :raises MissingExtra: a package that reads a source is not installed.
         """
+        if self.task.do == "jobs":
+            self.sources = {number: jobs_source(name) for number, name in enumerate(self.inputs)}
+            return
         Work(self.task, self.settings)
         found = sources_of(self.inputs, self.failures)
         if not found:
@@ -112,15 +116,13 @@ class Batch:
         with closing(pool.run(None if part is None else (part, part.rows) for part in parts)) as done:
             for part, results in done:
                 rows = zip(part.rows, results, strict=True)
-                yield part, [self._lost(row, it) if isinstance(it, Lost) else it for row, it in rows]
-
-    def _lost(self, row: Row, lost: Lost) -> Record:
-        """Return the record of a row that killed or hung its process."""
-        if lost.code is None:
-            kind, reason = "hang", f"this page took more than {self.seconds:g} seconds"
-        else:
-            kind, reason = "crash", "the process died at this page"
-        return row.named() | failed(f"{reason}, in {lost.tries} tries", kind)
+                yield (
+                    part,
+                    [
+                        lost_record(self.task, row, result, self.seconds) if isinstance(result, Lost) else result
+                        for row, result in rows
+                    ],
+                )
 
     def parts(self, numbers: Sequence[int] | None = None) -> Iterator[Part]:
         """Yield the parts that are not done, with the pages that had to be fetched.
@@ -131,14 +133,38 @@ class Batch:
         for number in self.sources if numbers is None else numbers:
             source = self.sources[number]
             try:
-                for cut in partitioner.parts(number, source, self.ends.get(number, {})):
-                    part = fetched(cut, self.settings)
-                    yield self.skim(part) if self.skim is not None else part
-            except (
-                BadInput,
-                OutsideFailed,
-            ) as error:  # also a store that ends in the middle: a later run goes on there
+                if source.kind == "jobs":
+                    yield from self._jobs(number, source)
+                    continue
+                for part in partitioner.parts(number, source, self.ends.get(number, {})):
+                    yield self._skimmed(fetched(part, self.settings))
+            except (BadInput, OutsideFailed) as error:  # also a store that breaks off: a later run goes on there
                 self.failures.note(error, source.name)
+
+    def _jobs(self, number: int, source: BatchSource) -> Iterator[Part]:
+        """Yield each job that is not done as a part, as soon as it is read; the others are counted with the next."""
+        skipped: Counter[str] = Counter()
+        for mark, row in Reader(source, self.settings).rows(START):
+            part = self._skimmed(Part(number, mark.record, source.name, (row,), None))
+            skipped.update(part.skipped)
+            if part.rows:
+                yield replace(part, skipped=dict(skipped))
+                skipped.clear()
+        if skipped:
+            yield Part(number, 0, source.name, (), None, dict(skipped))
+
+    def _skimmed(self, part: Part) -> Part:
+        """Return a part without the rows that need no work; ``skipped`` counts them by reason."""
+        if self.skim is None:
+            return part
+        skipped = Counter(part.skipped)
+        rows: list[Row] = []
+        for row in part.rows:
+            if reason := self.skim(row):
+                skipped[reason] += 1
+            else:
+                rows.append(row)
+        return replace(part, rows=tuple(rows), skipped=dict(skipped))
 
     def estimate(self) -> dict[str, Any]:
         """Return how many pages and parts there are, and how long they take, from a sample, as plain data.

@@ -12,9 +12,9 @@ from ..engines import formats
 from ..pages.sources import is_address, is_folder
 from ..web.warc import SUFFIXES as ARCHIVES
 from .folder import OWN
-from .ledger import digest_of
+from .read import STDIN, place_of
 from .remote import Remote, RemoteFile, is_remote
-from .rows import BatchSource, Kind
+from .rows import BatchSource, Kind, digest_of
 
 _LINES: Final = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
 _HEAD: Final = 1 << 16
@@ -57,6 +57,27 @@ def sources_of(inputs: Sequence[str], failures: Failures) -> list[BatchSource]:
     if documents:
         found.append(_documents("(documents)", documents))
     return found
+
+
+def jobs_source(name: str) -> BatchSource:
+    """Return the source of a file of jobs.
+
+    :param name: a path, an address, or ``-`` for standard input.
+    :raises BadInput: the file cannot be read.
+    """
+    if name != STDIN:
+        if not is_remote(name) and is_folder(Path(name)):
+            raise BadInput(
+                f"{name}: a folder holds no jobs; say what to do with its pages, as --do clean", subject=name
+            )
+        try:
+            place_of(name).open("rb").close()
+        except FileNotFoundError as error:
+            raise BadInput(f"{name}: no such file", subject=name) from error
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise BadInput(f"{name}: cannot be read ({reason})", subject=name) from error
+    return BatchSource(name, "jobs", "", 0)
 
 
 def kind_by_name(path: Path | Remote) -> Kind:

@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from ..api.answers import stream
 from ..api.cutting import Cutting, pack
@@ -19,19 +19,22 @@ from ..core.settings import Settings, load_settings
 from ..core.sync import run
 from ..core.text.near import did_you_mean
 from ..core.types import Citation, OutputFormat, Page
+from ..core.worker_pool import Lost
 from ..engines import SharedEngines, formats
 from ..pages.read import snapshot_of
 from ..pages.sources import Source, as_page
 from ..pages.write.selection import main_part
 from ..pages.write.style import CLEAN
 from ..pages.write.whole import write_tree
+from .jobs import failed_job, job_record
 from .remote import Remote, is_remote
 from .rows import Row
 
 Record: TypeAlias = dict[str, Any]
 
-Do: TypeAlias = Literal["clean", "prune", "ask", "index"]
+Do: TypeAlias = Literal["clean", "prune", "ask", "index", "jobs"]
 ACTIONS: Final = ("clean", "prune", "ask", "index")
+"""What can be done with every page."""
 FAILURES: Final[Mapping[str, str]] = {
     "page": "the page cannot be read, or shows no text",
     "large": "the page is over the limit of size",
@@ -49,7 +52,7 @@ FAILURES: Final[Mapping[str, str]] = {
 class Task:
     """What is done with each page.
 
-    :param do: ``clean``, ``prune``, ``ask`` or ``index``.
+    :param do: one of :data:`ACTIONS`; ``jobs`` where each row says itself what is done.
     :param question: the question of ``prune`` and ``ask``, for the pages that bring none.
     :param budget: tokens of evidence; 0: that of the settings.
     :param format: of the output of ``clean`` and ``prune``.
@@ -71,7 +74,7 @@ class Task:
 
         :raises BadInput: a choice does not exist.
         """
-        if self.do not in ACTIONS:
+        if self.do not in get_args(Do):
             hint = did_you_mean(str(self.do), ACTIONS)
             raise BadInput(f"{self.do!r} cannot be done; it can be: {', '.join(ACTIONS)}{hint}", subject=str(self.do))
         if self.do == "index" and self.cutting is None:
@@ -112,6 +115,8 @@ class Work:
 
     def record(self, row: Row) -> Record:
         """Return the record of a row; whatever fails at the page is in its ``error`` and ``kind``."""
+        if self.task.do == "jobs":
+            return job_record(row, self.settings)
         made = row.named() | {"status": "done"}
         if row.error:
             return made | failed(row.error, row.kind)
@@ -166,6 +171,20 @@ class Work:
         if row.fetch:
             return row.url
         return Page(row.content or "", row.url, media_type=row.media_type, charset=row.charset)
+
+
+def lost_record(task: Task, row: Row, lost: Lost, seconds: float) -> Record:
+    """Return the record of a row that killed or hung its process.
+
+    :param seconds: time that a row had.
+    """
+    noun = "job" if task.do == "jobs" else "page"
+    hung = lost.code is None
+    reason = f"this {noun} took more than {seconds:g} seconds" if hung else f"the process died at this {noun}"
+    error = f"{reason}, in {lost.tries} tries"
+    if task.do == "jobs":
+        return failed_job(row, error, OutsideFailed.exit_code)
+    return row.named() | failed(error, "hang" if hung else "crash")
 
 
 def page_at(path: str, settings: Settings) -> Source:

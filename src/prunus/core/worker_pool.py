@@ -91,7 +91,8 @@ class WorkerPool(Generic[Item, Result]):
                 yield from done  # after the processes have got their next parts: the caller takes time to write
                 if not more and all(worker.part is None for worker in team):
                     return
-                done = list(_ended(team, _SOON if more else _TICK))
+                soon = _SOON if more else _TICK
+                done = list(_ended(team, 0.0 if done else soon))
         finally:
             for worker in team:
                 worker.stop()

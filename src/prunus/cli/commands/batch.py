@@ -3,90 +3,36 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from dataclasses import dataclass
-from multiprocessing import get_context, parent_process
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from functools import partial
+from math import inf
 from pathlib import Path
-from typing import Any, BinaryIO, Final, TypeAlias
+from typing import Any, Final
 
 import click
 from click.core import ParameterSource
 
-from ...batch.jobs import JobLine, answer, as_bytes, each_line
-from ...batch.ledger import Fate, Ledger
-from ...batch.output import FORMS
-from ...batch.read import ROWS
-from ...batch.run import SECONDS
-from ...batch.work import ACTIONS
+from ...api.index import Index, cutting_new
+from ...batch.into_index import IndexOutput, Skim
+from ...batch.ledger import Ledger, earlier_fate
+from ...batch.output import FORMS, Counts, Output, Writes
+from ...batch.read import ROWS, STDIN
+from ...batch.run import SECONDS, Batch
+from ...batch.work import ACTIONS, FAILURES, Task
 from ...core.errors import BadInput, PrunusError
-from ...core.settings import load_settings
-from ..choices import FORMATS, Choice, budget, common, engines, question
-from ..output import DoneInPart, Interrupted, counted, emit_json, progress, say
-from ..pages_batch import run_pages
+from ...core.options import Options
+from ...core.settings import Settings, load_settings
+from ...index.nodes import NoIndex
+from ..choices import FORMATS, Choice, budget, common, engines, options_from, question
+from ..output import DoneInPart, Interrupted, counted, emit, emit_json, one_line, progress, say
 
-_WAITING: Final = 2
-"""Jobs in the pool for each worker: one at work and one waiting, so that no worker idles."""
-
-_OF_JOBS: Final = frozenset({"inputs", "output", "workers", "retry_failed", "as_json", "quiet"})
+_EVERY: Final = 10.0
+"""Seconds between two lines of progress."""
+_OF_JOBS: Final = frozenset({"inputs", "output", "workers", "retry_failed", "on", "page_seconds", "as_json", "quiet"})
 """The parameters of a file of jobs; the others need ``--do``."""
-
-Answered: TypeAlias = "tuple[bytes, Fate, str]"
-"""A job's record as JSON, how the job ended, and the traceback of a bug."""
-
-
-@dataclass(slots=True)
-class _Run:
-    """The progress of one run: its ledger and its counts.
-
-    :param step: advances the progress bar.
-    :param done: jobs that this run did.
-    :param nothing: those of them whose pages hold nothing relevant.
-    :param failed: jobs that failed in this run.
-    :param skipped: jobs that an earlier run answered.
-    :param failed_before: those of the skipped jobs that failed.
-    :param bugs: failures of this run with a traceback.
-    """
-
-    ledger: Ledger
-    step: Callable[[], None]
-    done: int = 0
-    nothing: int = 0
-    failed: int = 0
-    skipped: int = 0
-    failed_before: int = 0
-    bugs: int = 0
-
-    def todo(self, lines: Iterator[JobLine]) -> Iterator[JobLine]:
-        """Yield the jobs that have no record yet; write a record with the error for each line that is not a job."""
-        for line in lines:
-            if line.key in self.ledger.answered:
-                self.skipped += 1
-                self.failed_before += line.key in self.ledger.failed
-                self.step()
-            elif line.error:
-                self.note(line, (as_bytes(line.refused()), "failed", ""))
-            else:
-                yield line
-
-    def note(self, line: JobLine, answered: Answered) -> None:
-        """Write the record of a line, and count it."""
-        record, fate, bug = answered
-        self.ledger.add(record, line.key, fate == "failed")
-        self.failed += fate == "failed"
-        self.nothing += fate == "nothing found"
-        self.done += fate != "failed"
-        if bug:
-            self.bugs += 1
-            say(f"prunus: line {line.number}: a bug; its traceback:\n{bug.rstrip()}")
-        self.step()
 
 
 @click.command("batch")
@@ -121,10 +67,8 @@ class _Run:
 @click.option(
     "--page-seconds",
     type=click.FloatRange(min=0.1),
-    default=SECONDS,
-    show_default=True,
     metavar="S",
-    help="Time for a page; it is tried twice.",
+    help=f"Time for a page or job, which is tried twice; by default {SECONDS:g} for a page.",
 )
 @click.option("--dry-run", is_flag=True, help="Tell parts and time, and write nothing.")
 @common
@@ -150,182 +94,286 @@ def command(context: click.Context, /, inputs: tuple[str, ...], output: str, **f
       prunus batch examples/site -o clean --do clean --dry-run
       prunus batch examples/site -o handbook --do index
     """
-    if flags["do"]:
-        run_pages(inputs, flags | {"output": output})
-        return
-    _check_of_jobs(context, inputs)
-    jobs = inputs[0]
-    workers = flags["workers"] or 1
-    started = time.perf_counter()
     settings = load_settings()
-    _check(jobs, output)
-    with _opened(jobs) as file, Ledger(Path(output), flags["retry_failed"]) as ledger:
-        total = _count(jobs)
-        if ledger.repaired and not flags["quiet"]:
-            say(f"prunus: {output}: the last line was cut off; its job runs again")
-        with progress(total, "jobs", flags["quiet"]) as step:
-            run = _Run(ledger, step)
-            try:
-                work(run, each_line(file), workers, settings.budget)
-            except KeyboardInterrupt:
-                raise Interrupted(
-                    f"interrupted; {run.done + run.failed:,} jobs of this run are done, with whole records in "
-                    f"{output}; run the same command again to resume"
-                ) from None
-    _settle(run, output, flags, time.perf_counter() - started)
+    if flags["on"]:  # before anything is written
+        from ...batch.on_ray import address_of  # here: only this needs Ray
+
+        address_of(flags["on"])
+    flags |= {"output": output, "started": time.perf_counter()}
+    if flags["do"] == "index":
+        _do_index(inputs, flags, settings)
+    elif flags["do"]:
+        _do_pages(inputs, flags, settings)
+    else:
+        _check_of_jobs(context, inputs, flags)
+        _do_jobs(inputs, flags, settings)
 
 
-def _settle(run: _Run, output: str, flags: dict[str, Any], seconds: float) -> None:
-    """Print the totals.
+def _do_jobs(inputs: Sequence[str], flags: Mapping[str, Any], settings: Settings) -> None:
+    """Run the jobs of a file.
 
     :raises DoneInPart: some jobs failed, in this run or before.
     :raises PrunusError: a job met a bug.
     """
-    failed = run.failed + run.failed_before
+    output, quiet = flags["output"], flags["quiet"]
+    batch = Batch(inputs, Task("jobs"), settings, flags["workers"] or 1, seconds=flags["page_seconds"] or inf)
+    batch.find()
+    bugs = 0
+    with Ledger(Path(output), flags["retry_failed"]) as ledger, progress(_count(inputs[0]), "jobs", quiet) as step:
+        if ledger.repaired and not quiet:
+            say(f"prunus: {output}: the last line was cut off; its job runs again")
+        batch.skim = partial(earlier_fate, ledger.fates)
+
+        def report(_: Counts, part: Counts) -> None:
+            nonlocal bugs
+            for _number in range(part.pages + part.skipped.total()):
+                step()
+            for line, traceback in ledger.bugs:
+                say(f"prunus: line {line}: a bug; its traceback:\n{traceback.rstrip()}")
+            bugs += len(ledger.bugs)
+            ledger.bugs.clear()
+
+        now = _work(batch, ledger, flags["on"], report, lambda now: f"{counted(now.pages, 'job')} of this run", output)
+    failed, skipped, failed_before = now.failed.total(), now.skipped.total(), now.skipped["failed"]
+    done, seconds = now.done + now.nothing, time.perf_counter() - flags["started"]
     if flags["as_json"]:
         emit_json(
-            {"done": run.done, "nothing_found": run.nothing, "failed": run.failed, "skipped": run.skipped,
-             "failed_before": run.failed_before, "output": output, "seconds": round(seconds, 3)}
+            {"done": done, "nothing_found": now.nothing, "failed": failed, "skipped": skipped,
+             "failed_before": failed_before, "output": output, "seconds": round(seconds, 3)}
+        )  # fmt: skip
+    elif not quiet:
+        before = f", {skipped:,} skipped" if skipped else ""
+        nothing = f" ({now.nothing:,} found nothing relevant)" if now.nothing else ""
+        say(f"{counted(done, 'job')} done{nothing}, {failed:,} failed{before}; {seconds:.1f} s")
+    if bugs:
+        raise PrunusError(f"{counted(bugs, 'job')} met a bug; the traceback of each is printed above")
+    if batch.failures.first:
+        raise batch.failures.first
+    if failed or failed_before:
+        raise DoneInPart(
+            f'{failed + failed_before:,} of {done + failed + skipped:,} jobs failed; see "error" in {output}'
+        )
+
+
+def _do_pages(inputs: Sequence[str], flags: Mapping[str, Any], settings: Settings) -> None:
+    """Do the same with all pages of the inputs.
+
+    :raises DoneInPart: some pages or inputs failed.
+    """
+    options = options_from(flags)
+    task = Task(flags["do"], flags["question"], flags["budget"] or 0, flags["format_"], flags["main"], options)
+    if task.do != "clean" and task.main:
+        raise BadInput("--main is for --do clean", subject="--main")
+    if task.do == "clean" and task.question:
+        raise BadInput("-q is not for --do clean, which keeps everything; give --do prune", subject="-q")
+    batch = _batch_of_pages(inputs, task, flags, settings)
+    if flags["dry_run"]:
+        _print_estimate(batch, flags)
+        return
+    with closing(Output(flags["output"], task, flags["to"])) as output:
+        before = batch.begin(output, flags["retry_failed"])
+        if output.place.warning:
+            say(f"prunus: {output.place.warning}")
+        if before.parts and not flags["quiet"]:
+            say(f"{counted(before.parts, 'part')} ({counted(before.pages, 'page')}) done by earlier runs are skipped")
+        try:
+            now = _work(batch, output, flags["on"], _progress_of_pages(flags), _parts_of, output.folder)
+        finally:
+            output.finish()
+    _settle(batch, now, before, flags, {"before": before.as_dict()})
+
+
+def _parts_of(now: Counts) -> str:
+    return f"{counted(now.parts, 'part')} of this run ({counted(now.pages, 'page')})"
+
+
+def _do_index(inputs: Sequence[str], flags: Mapping[str, Any], settings: Settings) -> None:
+    """Put all pages of the inputs into an index.
+
+    :raises DoneInPart: some pages or inputs failed.
+    """
+    refused = {
+        "--main": flags["main"], "-q": flags["question"], "--budget": flags["budget"], "--scorer": flags["scorer"],
+        "--format": flags["format_"] != "html", "--to": flags["to"] != "jsonl", "--retry-failed": flags["retry_failed"],
+    }  # fmt: skip
+    for name, given in refused.items():
+        if given:
+            why = "; pages that the index lacks are always tried" if name == "--retry-failed" else ""
+            raise BadInput(f"{name} is not for --do index{why}", subject=name)
+    options = Options(embedder=flags["embedder"], tokenizer=flags["tokenizer"])
+    name = flags["output"]
+    try:
+        cutting = Index.open(name, create=False, settings=settings, options=options).cutting()
+    except NoIndex:
+        cutting = cutting_new(settings, options)
+    batch = _batch_of_pages(inputs, Task("index", cutting=cutting), flags, settings)  # before the index is made
+    if flags["dry_run"]:
+        _print_estimate(batch, flags)
+        return
+    index = Index.open(name, settings=settings, options=options)
+    batch.skim = Skim(index.known(), settings)
+    output = IndexOutput(index)
+
+    def stored(now: Counts) -> str:
+        return f"{counted(now.done, 'document')} of this run"
+
+    now = _work(batch, output, flags["on"], _progress_of_pages(flags), stored, index.location)
+    output.finish()
+    more = {"unchanged": now.skipped.pop("unchanged", 0), "repeated": now.skipped.pop("repeated", 0),
+            "chunks": output.chunks, "failures": dict(output.failures)}  # fmt: skip
+    if not flags["quiet"] and not flags["as_json"]:
+        repeated = f", {more['repeated']:,} left out whose address came before" if more["repeated"] else ""
+        say(f"{now.done:,} added in {counted(output.chunks, 'chunk')}, {more['unchanged']:,} unchanged{repeated}")
+        for line in output.failures.values():
+            say(f"prunus: {one_line(line)}")
+        if index.pays:
+            say(f"summaries are missing: run prunus index summarize {index.location}")
+    _settle(batch, now, Counts(), flags, more)
+
+
+def _batch_of_pages(inputs: Sequence[str], task: Task, flags: Mapping[str, Any], settings: Settings) -> Batch:
+    """Return the batch of a command line, its sources found."""
+    seconds = flags["page_seconds"] or SECONDS
+    batch = Batch(inputs, task, settings, flags["workers"] or _cores(), flags["part"], seconds)
+    batch.find()
+    return batch
+
+
+def _cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _work(
+    batch: Batch,
+    output: Writes,
+    on: str,
+    report: Callable[[Counts, Counts], None],
+    what: Callable[[Counts], str],
+    where: object,
+) -> Counts:
+    """Do the parts that are not done, here or on Ray, and return what came of them.
+
+    :param report: called with what came of this run so far, and of the last part.
+    :param what: says what of this run is stored, for a run that is interrupted.
+    :raises Interrupted: by Ctrl-C.
+    """
+    if on:
+        from ...batch.on_ray import address_of, run_on_ray  # here: only this needs Ray
+
+        runner = run_on_ray(batch, output, address_of(on))
+    else:
+        runner = batch.run(output)
+    now = Counts()
+    try:
+        for part in runner:
+            now.add(part)
+            report(now, part)
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"interrupted; {what(now)} are whole in {where}; run the same command again to go on"
+        ) from None
+    return now
+
+
+def _progress_of_pages(flags: Mapping[str, Any]) -> Callable[[Counts, Counts], None]:
+    """Return what says every few seconds how far the run is."""
+    started = said = time.perf_counter()
+
+    def report(now: Counts, _: Counts) -> None:
+        nonlocal said
+        moment = time.perf_counter()
+        if moment - said > _EVERY and not flags["quiet"]:
+            said = moment
+            failed = f", {now.failed.total():,} failed" if now.failed else ""
+            speed = now.pages / (moment - started)
+            say(f"{counted(now.parts, 'part')}, {counted(now.pages, 'page')}{failed}; {speed:.0f} pages a second")
+
+    return report
+
+
+def _print_estimate(batch: Batch, flags: Mapping[str, Any]) -> None:
+    """Print what a run would do."""
+    estimate = batch.estimate()
+    if flags["as_json"]:
+        emit_json(estimate | {"failures": dict(batch.failures)})
+        return
+    for row in estimate["sources"]:
+        pages = "? pages" if row["pages"] is None else f"about {counted(row['pages'], 'page')}"
+        parts = "" if row["parts"] is None else f" in {counted(row['parts'], 'part')}"
+        emit(f"{row['source']}: {row['kind']}, {pages}{parts}")
+    for line in batch.failures.values():
+        emit(f"cannot be used: {one_line(line)}")
+    if estimate["seconds"] is None:
+        emit("time: unknown; not every input tells how many pages it holds, or none could be tried")
+    else:
+        emit(
+            f"time: about {estimate['seconds']:,.0f} s with {counted(estimate['workers'], 'worker')}; "
+            f"{1000 * estimate['seconds_a_page']:.1f} ms a page in a sample of {estimate['sample']:,}"
+        )
+
+
+def _settle(batch: Batch, now: Counts, before: Counts, flags: Mapping[str, Any], more: Mapping[str, Any]) -> None:
+    """Print the totals, and the failures by kind.
+
+    :param before: what came of the runs before.
+    :param more: what the JSON holds besides.
+    :raises DoneInPart: a page or an input failed, in this run or before.
+    """
+    seconds = time.perf_counter() - flags["started"]
+    failed = now.failed + before.failed
+    speed = now.pages / seconds if seconds else 0.0
+    if flags["as_json"]:
+        emit_json(
+            now.as_dict()
+            | dict(more)
+            | {"inputs_failed": dict(batch.failures), "output": flags["output"],
+               "seconds": round(seconds, 3), "pages_a_second": round(speed, 1)}
         )  # fmt: skip
     elif not flags["quiet"]:
-        skipped = f", {run.skipped:,} skipped" if run.skipped else ""
-        nothing = f" ({run.nothing:,} found nothing relevant)" if run.nothing else ""
-        say(f"{counted(run.done, 'job')} done{nothing}, {run.failed:,} failed{skipped}; {seconds:.1f} s")
-    if run.bugs:
-        raise PrunusError(f"{counted(run.bugs, 'job')} met a bug; the traceback of each is printed above")
-    if failed:
-        raise DoneInPart(f'{failed:,} of {run.done + run.failed + run.skipped:,} jobs failed; see "error" in {output}')
+        nothing = f", {now.nothing:,} of them with nothing relevant" if now.nothing else ""
+        say(
+            f"{counted(now.pages, 'page')} in {counted(now.parts, 'part')}{nothing}; {seconds:.1f} s, "
+            f"{speed:.0f} pages a second; {flags['output']}"
+        )
+        if now.skipped:
+            say("records that are no pages: " + ", ".join(f"{n:,} by {why}" for why, n in sorted(now.skipped.items())))
+        for kind, number in sorted(failed.items()):
+            say(f"failed: {counted(number, 'page')}: {FAILURES.get(kind, kind)}")
+    for line in batch.failures.values():
+        say(f"prunus: {one_line(line)}")
+    if failed or batch.failures:
+        of_all = f"{failed.total():,} of {now.pages + before.pages:,} pages failed"
+        where = "" if flags["do"] == "index" else f', see "error" in {flags["output"]}'
+        pages = f"{of_all}{where}" if failed else ""
+        inputs = f"{counted(len(batch.failures), 'input')} could not be used" if batch.failures else ""
+        raise DoneInPart("; ".join(filter(None, [pages, inputs])))
 
 
-def work(run: _Run, lines: Iterator[JobLine], workers: int, budget: int) -> None:
-    """Run all jobs; only the jobs in the pool are in memory, two for each worker.
+def _check_of_jobs(context: click.Context, inputs: Sequence[str], flags: Mapping[str, Any]) -> None:
+    """Refuse what only pages have, and files that cannot be used together.
 
-    :param budget: tokens of evidence for a job that sets no budget.
+    :raises BadInput: several inputs or an option of pages without --do; the output is the input or standard output.
     """
-    todo = run.todo(lines)
-    if workers == 1:
-        for line in todo:
-            run.note(line, answer(line.text, line.number, budget))
-        return
-    left: deque[JobLine] = deque()
-    while True:
-        pool = _pool(workers)
-        try:
-            _share(run, pool, todo, left, workers, budget)
-            pool.shutdown()
-            return
-        except BrokenProcessPool:  # a worker died: run its unanswered jobs one by one to find the culprit
-            pool.shutdown(wait=False, cancel_futures=True)
-            while left:
-                _alone(run, left.popleft(), budget)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in list((pool._processes or {}).values()):
-                process.terminate()
-            raise
-
-
-def _share(
-    run: _Run, pool: ProcessPoolExecutor, todo: Iterator[JobLine], left: deque[JobLine], workers: int, budget: int
-) -> None:
-    """Give jobs to the pool. ``left`` holds the jobs without a record, also when this raises."""
-    at_work: dict[Future[Answered], JobLine] = {}
-    more = True
-    while more or at_work:
-        while more and len(at_work) < workers * _WAITING:
-            line = next(todo, None)
-            if line is None:
-                more = False
-                break
-            left.append(line)
-            at_work[pool.submit(answer, line.text, line.number, budget)] = line
-        for future in wait(at_work, return_when=FIRST_COMPLETED).done:
-            line = at_work[future]
-            run.note(line, future.result())
-            del at_work[future]
-            left.remove(line)
-
-
-def _alone(run: _Run, line: JobLine, budget: int) -> None:
-    """Run one job in its own process, so that only this job fails where the process dies."""
-    with _pool(1) as pool:
-        try:
-            answered = pool.submit(answer, line.text, line.number, budget).result()
-        except BrokenProcessPool:
-            why = "the process that did this job died, perhaps for lack of memory"
-            record = {"id": line.id, "line": line.number, "error": why, "code": 3}
-            answered = (as_bytes(record), "failed", "")
-    run.note(line, answered)
-
-
-def _pool(workers: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(workers, get_context("spawn"), _prepare)
-
-
-def _prepare() -> None:
-    """Prepare a worker: its parent handles Ctrl-C, and the worker ends when the parent ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = parent_process()
-
-    def end_with_parent() -> None:
-        if parent is not None:
-            parent.join()
-            os._exit(1)
-
-    threading.Thread(target=end_with_parent, daemon=True).start()
-
-
-def _check_of_jobs(context: click.Context, inputs: tuple[str, ...]) -> None:
-    """Refuse what only pages have.
-
-    :raises BadInput: several inputs, or an option of pages, without --do.
-    """
+    jobs, output = inputs[0], flags["output"]
     if len(inputs) > 1:
         raise BadInput("several inputs need --do: clean, prune or ask; a file of jobs stands alone", subject="--do")
     for parameter in context.command.params:
         given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
         if given and parameter.name not in _OF_JOBS:
             raise BadInput(f"{parameter.opts[-1]} is for pages, and needs --do: clean, prune or ask", subject="--do")
-
-
-def _check(jobs: str, output: str) -> None:
-    """Check that the two files can be used together.
-
-    :raises BadInput: the output is the file of jobs, or standard output.
-    """
     if output == "-":
         raise BadInput("-o needs a file, not -: a later run resumes from the records in it", subject="-o")
-    if jobs != "-" and Path(output).exists() and Path(jobs).exists() and Path(jobs).samefile(output):
+    if jobs == STDIN and flags["on"]:
+        raise BadInput("jobs from standard input cannot be read on Ray; name a file", subject="--on")
+    if jobs != STDIN and Path(output).exists() and Path(jobs).exists() and Path(jobs).samefile(output):
         raise BadInput(f"{output}: this would overwrite the jobs; give another -o", subject=output)
 
 
-@contextmanager
-def _opened(jobs: str) -> Iterator[BinaryIO]:
-    """Open the file of jobs.
-
-    :raises BadInput: the file cannot be read.
-    """
-    if jobs == "-":
-        yield sys.stdin.buffer
-        return
-    try:
-        file = Path(jobs).open("rb")  # noqa: SIM115 - closed below, so that this `except` catches only the opening
-    except FileNotFoundError as error:
-        raise BadInput(f"{jobs}: no such file", subject=jobs) from error
-    except IsADirectoryError as error:
-        raise BadInput(
-            f"{jobs}: a folder holds no jobs; say what to do with its pages, as --do clean", subject=jobs
-        ) from error
-    except (OSError, ValueError) as error:
-        raise BadInput(f"{jobs}: cannot be read ({error})", subject=jobs) from error
-    with file:
-        yield file
-
-
 def _count(jobs: str) -> int:
-    """Count the lines of the jobs for the progress bar; 0 where there is no bar, or the jobs come through a pipe."""
+    """Count the lines of the jobs for the progress bar; 0 where there is no bar, or only reading tells."""
     path = Path(jobs)
-    if jobs == "-" or not path.is_file() or not sys.stderr.isatty():
+    if not path.is_file() or path.suffix == ".gz" or not sys.stderr.isatty():
         return 0
     with path.open("rb") as file:
         return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
