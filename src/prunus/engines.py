@@ -541,11 +541,11 @@ class Formats:
 
         :raises BadPage: the content is empty, or of an unknown format.
         """
+        if _is_plainly_html(page):  # most pages are, and then no table of formats is made
+            return ""
         check_size(page.content, page.url or "page")
         if not page.content or page.content.isspace():
             raise BadPage(f"{page.url or 'page'}: the page is empty", subject=page.url)
-        if _is_plainly_html(page):  # most pages are, and then no table of formats is made
-            return ""
         from .pages.formats._sniff import sniff, suffix_of
 
         own = self._known.get(suffix_of(page.final_url or page.url)) or self._known.get(page.media_type)

@@ -51,13 +51,7 @@ def test_a_context_tells_what_became_of_every_block() -> None:
     assert context.kept == [block for block in context.blocks if block.kept]
     assert [block.index for block in context.blocks] == list(range(len(context.blocks)))
     assert {block.role for block in context.blocks} <= {"scored", "header", "cut"}
-    assert context.engines == {
-        "tokenizer": "smollm2",
-        "scorer": "trees",
-        "embedder": "static",
-        "extractor": "sentences",
-        "generator": "quotes",
-    }
+    assert context.engines == {"tokenizer": "smollm2", "scorer": "trees", "embedder": "static"}
     assert set(context.seconds) >= {"blocks", "score", "prune"}
     assert str(context) == context.output == context.html
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import prunus
-from prunus.core.errors import BadInput, BadPage
-from prunus.pages.sources import Reading, as_page, each_page
+from prunus.core.errors import BadInput, BadPage, PrunusError
+from prunus.pages.sources import Reading, as_page, each_source
 
 SUFFIXES = (".html", ".htm", ".txt")
 
@@ -36,21 +37,29 @@ def test_a_page_stays_itself() -> None:
     assert as_page(page) is page
 
 
+def every(sources: Any, reading: Reading) -> Iterator[prunus.Page]:
+    """Yield the pages of sources; raise the first error."""
+    for page in each_source(sources, reading):
+        if isinstance(page, PrunusError):
+            raise page
+        yield page
+
+
 def test_a_folder_is_its_pages_in_order(folder: Path) -> None:
     (folder / "b").mkdir()
     for name in ("z.html", "a.HTM", "b/c.txt", "d.png", "e"):
         (folder / name).write_text("<p>x")
-    assert names(list(each_page(folder, Reading(SUFFIXES)))) == ["a.HTM", "c.txt", "z.html"]
+    assert names(list(every(folder, Reading(lambda: SUFFIXES)))) == ["a.HTM", "c.txt", "z.html"]
 
 
 def test_several_sources_keep_their_order(folder: Path) -> None:
     (folder / "a.html").write_text("<p>file")
-    pages = list(each_page(["<p>one", folder / "a.html", b"<p>two"], Reading(SUFFIXES)))
+    pages = list(every(["<p>one", folder / "a.html", b"<p>two"], Reading(lambda: SUFFIXES)))
     assert [page.content for page in pages] == ["<p>one", b"<p>file", b"<p>two"]
 
 
 def test_any_iterable_of_sources_will_do() -> None:
-    assert len(list(each_page((page for page in ("<p>a", "<p>b")), Reading(SUFFIXES)))) == 2
+    assert len(list(every((page for page in ("<p>a", "<p>b")), Reading(lambda: SUFFIXES)))) == 2
 
 
 def test_links_out_of_a_folder_are_not_followed(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -60,7 +69,7 @@ def test_links_out_of_a_folder_are_not_followed(folder: Path, tmp_path_factory: 
     (folder / "out.html").symlink_to(secret)
     (folder / "gone.html").symlink_to(folder / "nowhere")
     (folder / "loop").symlink_to(folder)
-    assert names(list(each_page(folder, Reading(SUFFIXES)))) == ["in.html"]
+    assert names(list(every(folder, Reading(lambda: SUFFIXES)))) == ["in.html"]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +79,7 @@ def test_links_out_of_a_folder_are_not_followed(folder: Path, tmp_path_factory: 
 )
 def test_what_is_no_page_is_one_clear_error(folder: Path, source: Any) -> None:
     with pytest.raises(BadInput) as caught:
-        list(each_page([source], Reading(SUFFIXES)))
+        list(every([source], Reading(lambda: SUFFIXES)))
     assert "\n" not in str(caught.value)
     assert str(caught.value)
 
@@ -78,7 +87,7 @@ def test_what_is_no_page_is_one_clear_error(folder: Path, source: Any) -> None:
 @pytest.mark.parametrize("sources", [[], ()])
 def test_an_empty_list_of_sources_is_refused(sources: Any) -> None:
     with pytest.raises(BadInput, match="no page"):
-        list(each_page(sources, Reading(SUFFIXES)))
+        list(every(sources, Reading(lambda: SUFFIXES)))
 
 
 def test_an_address_is_refused_with_what_to_do_instead() -> None:
@@ -93,21 +102,21 @@ def test_text_that_begins_with_an_address_is_text() -> None:
 def test_a_folder_without_pages_says_what_it_looked_for(folder: Path) -> None:
     (folder / "a.png").write_bytes(b"x")
     with pytest.raises(BadInput, match=r"\.html"):
-        list(each_page(folder, Reading(SUFFIXES)))
+        list(every(folder, Reading(lambda: SUFFIXES)))
 
 
 def test_a_file_over_the_limit_is_refused_before_it_is_read(folder: Path) -> None:
     with (folder / "big.html").open("wb") as file:
         file.truncate(3 * 1024 * 1024)
     with pytest.raises(BadPage, match="limit of 2 MiB"):
-        list(each_page(folder / "big.html", Reading(SUFFIXES, max_file_mb=2)))
+        list(every(folder / "big.html", Reading(lambda: SUFFIXES, max_file_mb=2)))
 
 
 def test_a_folder_of_too_many_pages_is_refused(folder: Path) -> None:
     for number in range(4):
         (folder / f"{number}.html").write_text("<p>x")
     with pytest.raises(BadInput, match="more than 3"):
-        list(each_page(folder, Reading(SUFFIXES, max_files=3)))
+        list(every(folder, Reading(lambda: SUFFIXES, max_files=3)))
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
@@ -115,14 +124,14 @@ def test_a_file_that_may_not_be_read_is_refused(folder: Path) -> None:
     (folder / "a.html").write_text("<p>x")
     (folder / "a.html").chmod(0)
     with pytest.raises(BadPage, match="cannot be read"):
-        list(each_page(folder / "a.html", Reading(SUFFIXES)))
+        list(every(folder / "a.html", Reading(lambda: SUFFIXES)))
 
 
 def test_a_device_without_end_is_refused() -> None:
     if not Path("/dev/zero").exists():
         pytest.skip("this system has no /dev/zero")
     with pytest.raises(BadPage, match="limit of 1 MiB"):
-        list(each_page(Path("/dev/zero"), Reading(SUFFIXES, max_file_mb=1)))
+        list(every(Path("/dev/zero"), Reading(lambda: SUFFIXES, max_file_mb=1)))
 
 
 @pytest.mark.parametrize("content", ["<p>größe", "<p>größe".encode(), "<p>\ud800"])

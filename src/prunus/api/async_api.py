@@ -19,7 +19,7 @@ from ..evidence.context import Context
 from ..evidence.documents import Documents
 from ..pages.sources import Source, is_address, listed
 from ..pages.write.style import CLEAN, Style
-from .pages import check_format, clean, pruner_for, read_as
+from .pages import Pruner, check_format, clean, read_with
 
 
 async def aclean(page: Source, format: OutputFormat = "html", style: Style = CLEAN, *, main: bool = False) -> str:
@@ -50,7 +50,7 @@ async def aread(
     sources = await in_a_thread(lambda: listed(pages))  # a generator of pages may read files
     addresses = [source.strip() for source in sources if isinstance(source, str) and is_address(source)]
     fetched = await _fetched(addresses, chosen, strict) if addresses else []
-    return await in_a_thread(lambda: read_as(sources, chosen, lambda _: iter(fetched), strict, keep, done))
+    return await in_a_thread(lambda: read_with(lambda _: iter(fetched), sources, chosen, strict, keep, done))
 
 
 async def aprune(
@@ -62,9 +62,10 @@ async def aprune(
     settings: Settings | None = None,
 ) -> Context:
     """Keep the evidence for a question without blocking the event loop; see :func:`prunus.prune`."""
-    pruner = await in_a_thread(lambda: pruner_for(pages, question, budget, format, options, settings))
+    pruner = await in_a_thread(lambda: Pruner(options, settings))
+    task = pruner.task(pages, question, budget, format)
     documents = pages if isinstance(pages, Documents) else await aread(pages, settings=pruner.settings)
-    return await in_a_thread(lambda: pruner.prune(documents, question, budget, format))
+    return await in_a_thread(lambda: task(documents))
 
 
 async def _fetched(addresses: Sequence[str], settings: Settings, strict: bool) -> list[Page | PrunusError]:

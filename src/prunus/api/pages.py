@@ -20,16 +20,15 @@ from ..evidence.prune import prune as prune_documents
 from ..evidence.segments import segments
 from ..pages.metadata import read_metadata
 from ..pages.read import clean_page, read_page
-from ..pages.sources import Fetch, Reading, Source, as_page, each_page, each_source, is_address
+from ..pages.sources import Fetch, Reading, Source, as_page, each_source, is_address
 from ..pages.tree import Tree
 from ..pages.write.selection import main_part
 from ..pages.write.style import CLEAN, Style
 from ..pages.write.whole import write_tree
-from ..web.reader import fetch_with
+from ..web.reader import fetch_with, snapshot_store
 from .arguments import check_choices, question_of
 
 _FORMATS = get_args(OutputFormat)
-_PRUNE = "prune(pages, question)"
 
 
 def clean(page: Source, format: OutputFormat = "html", style: Style = CLEAN, *, main: bool = False) -> str:
@@ -95,13 +94,13 @@ def read(
     :raises BadInput: with ``strict``, a page cannot be read; without it, no page can be read.
     """
     settings = settings or load_settings()
-    return read_as(pages, settings, fetch_with(settings), strict, keep, done)
+    return read_with(fetch_with(settings), pages, settings, strict, keep, done)
 
 
-def read_as(
+def read_with(
+    fetch: Fetch,
     pages: Source | Iterable[Source],
     settings: Settings,
-    fetch: Fetch,
     strict: bool,
     keep: bool,
     done: Callable[[Page], None] | None,
@@ -110,15 +109,19 @@ def read_as(
 
     :param fetch: fetches the addresses among the pages.
     """
-    failures = Failures()
-    raw = each_page(pages, reading_with(settings, fetch), None if strict else failures)
-    if keep:
-        from ..web.reader import store_snapshots  # here: most calls store no snapshots
 
-        raw = store_snapshots(settings, raw)
-    if done is not None:
-        raw = _report_each(raw, done)
-    return read_pages(raw, formats().to_html, strict=strict, failures=failures)
+    def each() -> Iterator[Page | PrunusError]:
+        store = snapshot_store(settings) if keep else None
+        with closing(each_source(pages, reading_with(settings, fetch))) as sources:
+            for page in sources:
+                if isinstance(page, Page):
+                    if store is not None:
+                        store(page)
+                    if done is not None:
+                        done(page)
+                yield page
+
+    return read_pages(each(), formats().to_html, strict=strict)
 
 
 def reading_with(settings: Settings, fetch: Fetch | None = None) -> Reading:
@@ -126,13 +129,8 @@ def reading_with(settings: Settings, fetch: Fetch | None = None) -> Reading:
 
     :param fetch: another fetcher than that of the settings.
     """
-    return Reading(formats().suffixes, settings.max_files, settings.max_file_mb, fetch or fetch_with(settings))
-
-
-def _report_each(pages: Iterator[Page], done: Callable[[Page], None]) -> Iterator[Page]:
-    for page in pages:
-        done(page)
-        yield page
+    fetch = fetch or fetch_with(settings)
+    return Reading(lambda: formats().suffixes, settings.max_files, settings.max_file_mb, fetch)
 
 
 def read_each(
@@ -208,6 +206,7 @@ class Pruner:
     """
 
     def __init__(self, options: Options | None = None, settings: Settings | None = None) -> None:
+        check_choices(None, options, settings)
         self.options, self.settings = options or Options(), settings or load_settings()
         self._engines = prune_engines(self.settings, self.options)
 
@@ -215,11 +214,20 @@ class Pruner:
         self, documents: Documents, question: str, budget: int | None = None, format: OutputFormat = "html"
     ) -> Context:
         """Keep the evidence for a question; see :func:`prune`."""
+        return self.task(documents, question, budget, format)(documents)
+
+    def task(
+        self, pages: Source | Iterable[Source] | Documents, question: str, budget: int | None, format: OutputFormat
+    ) -> Callable[[Documents], Context]:
+        """Check the arguments of :func:`prune`, and return the function that prunes the pages when they are read.
+
+        :raises BadInput: an argument is wrong.
+        """
         check_format(format)
-        question = question_of(question, documents, _PRUNE)
+        question = question_of(question, pages, "prune(pages, question)")
         check_choices(budget, None, None)
         tokens = self.settings.budget if budget is None else budget
-        return prune_documents(documents, question, tokens, format, self.options, self._engines)
+        return lambda documents: prune_documents(documents, question, tokens, format, self.options, self._engines)
 
 
 def prune(
@@ -238,27 +246,9 @@ def prune(
     :param format: the format that the budget holds for; the Context can render the other formats, too.
     :raises BadInput: a page, the question, the budget or an engine's name cannot be used.
     """
-    pruner = pruner_for(pages, question, budget, format, options, settings)
-    documents = pages if isinstance(pages, Documents) else read(pages, settings=pruner.settings)
-    return pruner.prune(documents, question, budget, format)
-
-
-def pruner_for(
-    pages: Source | Iterable[Source] | Documents,
-    question: str,
-    budget: int | None,
-    format: OutputFormat,
-    options: Options | None,
-    settings: Settings | None,
-) -> Pruner:
-    """Return the pruner for a call of :func:`prune`, before its pages are read.
-
-    :raises BadInput: an argument is wrong, or an engine cannot be made.
-    """
-    check_format(format)
-    question_of(question, pages, _PRUNE)
-    check_choices(budget, options, settings)
-    return Pruner(options, settings)
+    pruner = Pruner(options, settings)
+    task = pruner.task(pages, question, budget, format)
+    return task(pages if isinstance(pages, Documents) else read(pages, settings=pruner.settings))
 
 
 def extract(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ..api.pages import read, reading_with
+from ..api.pages import read
 from ..core.errors import BadInput, OutsideFailed
 from ..core.settings import Settings
 from ..core.types import Page
@@ -84,7 +84,7 @@ def _listed(arguments: Sequence[str], settings: Settings, out: Path | None) -> l
                 raise BadInput(f"{argument}: this is no whole address; write it as https://HOST/PAGE", subject=argument)
             result.append(Given(argument, argument))
         elif is_folder(path):
-            inside = pages_of(path, reading_with(settings).suffixes, settings.max_files)
+            inside = pages_of(path, formats().suffixes, settings.max_files)
             if out is not None and out.resolve() != path.resolve() and out.resolve().is_relative_to(path.resolve()):
                 inside = [file for file in inside if not file.resolve().is_relative_to(out.resolve())]
             result.extend(Given(file, str(file), path, file) for file in inside)

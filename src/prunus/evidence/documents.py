@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeVar
 
-from ..core.errors import BadInput, BadPage, Failures, OutsideFailed
+from ..core.errors import BadInput, BadPage, Failures, OutsideFailed, PrunusError
 from ..core.types import Page
 from ..pages.read import ToHtml, read_page
 from ..pages.tree import Tree
@@ -88,22 +88,22 @@ def _with_last(held: dict[K, T], key: K, value: T) -> dict[K, T]:
     return dict([*held.items(), (key, value)][-_CUTS:])
 
 
-def read_pages(
-    pages: Iterable[Page], to_html: ToHtml, *, strict: bool = True, failures: Failures | None = None
-) -> Documents:
+def read_pages(pages: Iterable[Page | PrunusError], to_html: ToHtml, *, strict: bool = True) -> Documents:
     """Clean pages once, for any number of questions.
 
+    :param pages: pages, and errors in place of those that could not be got.
     :param to_html: converts a page of any format to HTML.
-    :param strict: raise at the first page that cannot be read; otherwise note it in ``failures`` and go on.
-    :param failures: failures that the source of the pages has noted already; more are added here.
+    :param strict: raise at the first page that cannot be read; otherwise note it in the failures and go on.
     :raises BadPage: a page cannot be read. Without ``strict``: no page can be read; the error is that of the first
         page, and its notes hold the reasons of the other pages.
     """
     trees: list[Tree] = []
     twins: Counter[str] = Counter()
-    failures = Failures() if failures is None else failures
+    failures = Failures()
     for number, page in enumerate(pages, 1):
         try:
+            if isinstance(page, PrunusError):
+                raise page
             tree = read_page(page, to_html)
             twins[tree.snapshot] += 1
             if twins[tree.snapshot] > 1:  # the same content again, perhaps from another address: ids must differ
@@ -112,7 +112,7 @@ def read_pages(
         except (BadInput, OutsideFailed) as error:
             if strict:
                 raise
-            failures.note(error, page.url or f"page {number}")
+            failures.note(error, (page.url or f"page {number}") if isinstance(page, Page) else "")
     if not trees:
         failure = failures.first or BadPage("no page was given", subject="pages")
         for reason in list(failures.values())[1:]:

@@ -10,7 +10,7 @@ from os.path import exists
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from ..core.errors import BadInput, BadPage, Failures, OutsideFailed, PrunusError
+from ..core.errors import BadInput, BadPage, PrunusError
 from ..core.types import Page
 
 Source: TypeAlias = "Page | str | bytes | Path"
@@ -28,34 +28,16 @@ Fetch: TypeAlias = "Callable[[Sequence[str]], Iterator[Page | PrunusError]]"
 class Reading:
     """Options and limits of reading sources.
 
-    :param suffixes: file name endings of the pages in a folder, as ``.html``.
+    :param suffixes: returns file name endings of the pages in a folder, as ``.html``; only called for a folder.
     :param max_files: pages that a folder may hold at most.
     :param max_file_mb: size of one file at most, in MiB.
     :param fetch: fetches addresses; without it addresses are refused.
     """
 
-    suffixes: Sequence[str] = ()
+    suffixes: Callable[[], Sequence[str]]
     max_files: int = 10_000
     max_file_mb: int = 64
     fetch: Fetch | None = None
-
-
-def each_page(sources: Source | Iterable[Source], reading: Reading, failures: Failures | None = None) -> Iterator[Page]:
-    """Yield the pages of all sources in order; each source is read when its turn comes.
-
-    :param failures: collects the errors of sources that cannot be read; without it, the first error is raised.
-    :raises BadInput: no source was given, or a folder holds no page.
-    :raises BadPage: a file cannot be read.
-    :raises OutsideFailed: an address cannot be fetched.
-    """
-    with closing(each_source(sources, reading)) as outcomes:
-        for outcome in outcomes:
-            if not isinstance(outcome, PrunusError):
-                yield outcome
-            elif failures is None or not isinstance(outcome, BadInput | OutsideFailed):
-                raise outcome
-            else:
-                failures.note(outcome)
 
 
 def each_source(sources: Source | Iterable[Source], reading: Reading) -> Generator[Page | PrunusError, None, None]:
@@ -72,10 +54,8 @@ def each_source(sources: Source | Iterable[Source], reading: Reading) -> Generat
         for source in given:
             if reading.fetch and isinstance(source, str) and is_address(source):
                 yield next(fetched)
-            elif isinstance(source, Path) and is_folder(source):
-                yield from _each_file(source, reading)
             else:
-                yield _page_or_error(source, reading)
+                yield from _each_file(source, reading)
 
 
 def listed(sources: Source | Iterable[Source]) -> list[Source]:
@@ -89,21 +69,20 @@ def listed(sources: Source | Iterable[Source]) -> list[Source]:
     return given
 
 
-def _each_file(folder: Path, reading: Reading) -> Iterator[Page | PrunusError]:
+def _each_file(source: Source, reading: Reading) -> Iterator[Page | PrunusError]:
+    files: list[Source] = [source]
     try:
-        files = pages_of(folder, reading.suffixes, reading.max_files)
+        if isinstance(source, Path) and is_folder(source):
+            files = [*pages_of(source, reading.suffixes(), reading.max_files)]
     except BadInput as error:
         yield error
         return
     for file in files:
-        yield _page_or_error(file, reading)
-
-
-def _page_or_error(source: Source, reading: Reading) -> Page | PrunusError:
-    try:
-        return as_page(source, reading.max_file_mb)
-    except BadInput as error:
-        return error
+        try:
+            page: Page | PrunusError = as_page(file, reading.max_file_mb)
+        except BadInput as error:
+            page = error
+        yield page
 
 
 def is_address(text: str) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -145,8 +145,8 @@ class HitReader:
                 if not any(path.resolve().is_relative_to(folder) for folder in self._folders):
                     raise BadInput(f"{url[:200]}: this hit is not in a searched folder", subject=url[:200])
                 page = await asyncio.to_thread(read_file, path, self._settings.max_file_mb)
-                for stored in store_snapshots(self._settings, [page]):
-                    yield url, stored
+                snapshot_store(self._settings)(page)
+                yield url, page
             except PrunusError as error:
                 yield url, error
         if web_urls:
@@ -304,13 +304,15 @@ def follow(
     return fetch_each(settings, wanted) if wanted else iter(())
 
 
-def store_snapshots(settings: Settings, pages: Iterable[Page]) -> Iterator[Page]:
-    """Yield pages, and store the snapshots of those that were not fetched, such as local files."""
+def snapshot_store(settings: Settings) -> Callable[[Page], None]:
+    """Return a function that stores the snapshot of a page that was not fetched, such as a local file."""
     snapshots = _usable(settings, open_snapshots) if settings.snapshots_mb else None
-    for page in pages:
+
+    def store(page: Page) -> None:
         if snapshots is not None and not is_address(page.url):
             snapshots.put(page)
-        yield page
+
+    return store
 
 
 async def _or_error(url: str, work: Coroutine[Any, Any, Page]) -> Page | PrunusError:

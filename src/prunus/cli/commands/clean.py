@@ -11,10 +11,11 @@ from typing import Any, Final
 
 import click
 
-from ...api.pages import read_each, reading_with
+from ...api.pages import read_each
 from ...core.errors import BadInput, Failures, PrunusError, errors_of_page
 from ...core.settings import Settings, load_settings
 from ...core.types import OutputFormat
+from ...engines import formats
 from ...pages.links import make_absolute
 from ...pages.metadata import known_metadata
 from ...pages.tree import Tree
@@ -199,7 +200,7 @@ def _mirrored(pages: Sequence[Given], out: Path, suffix: str) -> Iterator[Path]:
     """Yield a file below ``out`` for each page, no two the same."""
     folders = {page.folder for page in pages if page.folder}
     taken: set[Path] = set()
-    known_suffixes = reading_with(load_settings()).suffixes
+    known_suffixes = formats().suffixes
     for page in pages:
         path = page.path or Path(page.name)
         inside = path.relative_to(page.folder) if page.folder else Path(path.name)
