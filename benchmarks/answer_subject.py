@@ -14,8 +14,8 @@ from typing import Any
 
 from benchmarks.protocol import Clock, forget_peak, serve
 from prunus.answer.find_pages import WebEngines
-from prunus.answer.from_web import answer_from_web
 from prunus.answer.run import Asked
+from prunus.answer.write import answer_from_web
 from prunus.core.errors import PrunusError
 from prunus.core.events import DoneEvent, Event, TokenEvent, UsageEvent
 from prunus.core.options import Options, WebOptions

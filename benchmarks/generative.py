@@ -217,8 +217,8 @@ def prefill(back_end: Any, work: Task) -> Any:
 
     from prunus.core.ports import Branches
     from prunus.evidence.score._trie import grow
+    from prunus.evidence.score.paths.transformers.engine import hold_frequencies
     from prunus.evidence.score.paths.transformers.passes import CountingModel
-    from prunus.evidence.score.paths.transformers.rope import hold_frequencies
 
     reader = CountingModel(back_end._model().model)
     ids = work.ids[0]

@@ -30,7 +30,7 @@ ALLOWED = {  # pattern of "file: argument" -> why it is no foreign text
     r"core/text/numbers.py: .*": "the functions themselves",
     r"evidence/score/paths/_server.py: self._options\[.*\]": "an option of the operator, checked where it is read",
     r"evidence/score/paths/_server.py: tree\.(token|depth)\[\w+\]": "an array",
-    r"answer/extract/_reading.py: declared\(reranker, 'reranker', 'added'\)": "a number that an engine declares",
+    r"answer/extract/sentences.py: declared\(reranker, 'reranker', 'added'\)": "a number that an engine declares",
     r"index/store/file/engine.py: (id|row|meta\(file\)\['version'\])": "ids of the caller, an array, and a number of SQLite",
     r"index/store/file/(large|postings).py: (self._mean @ vector|vector @ self._square @ vector|self._ends\[place( - 1)?\])": "arrays",
     r"index/store/file/\w+.py: (file.execute\(query\).fetchone\(\)\[0\]|found.lastrowid or 0)": "a number of SQLite",

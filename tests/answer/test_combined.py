@@ -20,7 +20,7 @@ from prunus import Index, NothingFound, Options, OutsideFailed, Retrieval, read
 from prunus.answer.chat import Conversation
 from prunus.core.settings import load_settings
 from prunus.core.types import Message
-from prunus.index.find import Indexes
+from prunus.index.evidence import Indexes
 
 QUESTION = "How many lamps does the Orrel bridge carry?"
 SAID = {

@@ -16,9 +16,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from prunus.answer.chat import Conversation
-from prunus.answer.from_web import answer_from_web
 from prunus.answer.run import Asked, Finder
-from prunus.answer.write import answer_from
+from prunus.answer.write import answer_from, answer_from_web
 from prunus.core.events import DoneEvent, Event
 from prunus.core.options import Options
 from prunus.core.settings import load_settings

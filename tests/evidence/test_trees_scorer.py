@@ -10,8 +10,17 @@ from prunus.core.registry import make_engine
 from prunus.core.text.bm25 import BM25, stem, tokens
 from prunus.evidence.blocks import Blocks, cut
 from prunus.evidence.score import trees
-from prunus.evidence.score._block_features import ASKED, NAMES, features, held_terms, log_ranks
-from prunus.evidence.score._block_layout import LAYOUT, layout, places, window_means
+from prunus.evidence.score._block_features import (
+    ASKED,
+    LAYOUT,
+    NAMES,
+    features,
+    held_terms,
+    layout,
+    log_ranks,
+    places,
+    window_means,
+)
 from prunus.pages.clean.walk import clean_tree
 
 PAGE = """<title>Harbour</title><h1>Harbour of Withy</h1><p>The ferry leaves at noon on 5 May 1911. Why? It is late!

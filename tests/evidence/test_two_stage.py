@@ -17,8 +17,7 @@ from prunus.core.options import Options
 from prunus.core.registry import make_engine
 from prunus.core.settings import Settings
 from prunus.engines import prune_engines, stages_of
-from prunus.evidence.block_size import coarse_budget_for, coarse_words_for, fine_words_for
-from prunus.evidence.blocks import Blocks
+from prunus.evidence.blocks import Blocks, coarse_budget_for, coarse_words_for, fine_words_for
 from prunus.evidence.context import Context
 from prunus.evidence.documents import Documents
 from prunus.evidence.prune import prune as prune_with

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from tests.index.library import SUBJECTS, builder, page, source
 
-from prunus.index.build import BuildSettings, DocumentSource
+from prunus.index.build import BuildSettings, DocumentSource, MainText
 from prunus.index.evidence import packed
-from prunus.index.main_text import MainText
 from prunus.pages.clean.walk import clean_tree
 
 MENU = "<nav><ul>" + "".join(f"<li><a href=/{name}>Read about {name}</a>" for name in SUBJECTS) + "</ul></nav>"

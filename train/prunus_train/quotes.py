@@ -17,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 
 from prunus.answer.extract._features import BEARING, NAMES, Numbers, Question
-from prunus.answer.extract._reading import read
 from prunus.answer.extract._weights import READ_SIGNS, Weights, best, read_signs, weights, weights_of
+from prunus.answer.extract.sentences import read
 from prunus.core.ports import Reranker
 from prunus.core.text.answer_kinds import KINDS
 from prunus_train.data.quotes import QuoteExample

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from ..api.answers import found_pages
 from ..api.async_api import aread
 from ..api.index import Index
 from ..api.pages import Pruner, check_format, read_each
-from ..api.web_pages import found_pages
 from ..core.errors import BadInput, NothingFound, PrunusError
 from ..core.options import Options
 from ..core.settings import Settings, load_settings

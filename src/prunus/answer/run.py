@@ -56,7 +56,7 @@ class AnswerEngines(Engines):
 
 
 class Finder(Protocol):
-    """Indexes that are searched along with pages (implemented in :mod:`prunus.index.find`)."""
+    """Indexes that are searched along with pages (implemented in :mod:`prunus.index.evidence`)."""
 
     location: str
     """The name of the indexes in messages: their paths."""

@@ -1,4 +1,4 @@
-"""Write an answer from evidence: text, citations and cost (Internet-SAG §2.1, steps 6 and 7).
+"""Write an answer from given pages or from the web: text, citations and cost (Internet-SAG §2.1, steps 6 and 7).
 
 Where the model fails, takes too long, or would go over a limit, the pages are quoted without a model, and the answer's
 ``failures`` say so. There is no answer only where no page bears on the question.
@@ -13,17 +13,17 @@ from dataclasses import replace
 from typing import Any, Final, cast
 
 from ..core.errors import BadBudget, Failures, NothingFound, OutsideFailed
-from ..core.events import CitationEvent, DoneEvent, Event, ExtractedEvent, PageEvent, TokenEvent, UsageEvent
+from ..core.events import CitationEvent, DoneEvent, Event, ExtractedEvent, PageEvent, PlanEvent, TokenEvent, UsageEvent
 from ..core.ports import NumberedSource, StreamingGenerator, TokenCounter
-from ..core.types import Answer, Citation, Passage
+from ..core.types import Answer, Citation, Message, Passage
 from ..evidence.documents import Documents
 from ..models.loops import repeats_itself
 from ..models.meter import PICTURE_TOKENS
 from .check import check_support, split_claims
-from .cite import cite
+from .cite import cite, quote_lines
+from .find_pages import FoundPages, Search, find_pages, plan_search
 from .gather import gather_evidence, per_page
 from .pictures import Pages
-from .quote_lines import quote_lines
 from .run import LEAST_ROOM, OVERHEAD, AnswerEngines, Asked, Run, start, tokens_for_evidence
 
 _ANSWER_SHARE: Final = 0.9
@@ -285,3 +285,82 @@ def _cut_to(text: str, budget: int, counter: TokenCounter) -> str:
         else:
             high = middle - 1
     return text[:low]
+
+
+async def answer_from_web(
+    asked: Asked, engines: AnswerEngines, documents: Documents | None = None
+) -> AsyncIterator[Event]:
+    """Answer a question from the web, as a stream of events that ends in ``done``.
+
+    :param documents: the caller's documents; used in every case, and placed before the pages that are found.
+    :raises NothingFound: no page bears on the question; or it needs no search, and there is no model to answer it.
+    :raises OutsideFailed: no provider answered, or no page could be read.
+    """
+    assert engines.web is not None  # a caller that searches the web asks for its engines
+    found, web = FoundPages(), engines.web
+    run = start(asked, engines, found.failures)
+    run.names.update(web.names)
+    run.pages = web.pages
+    turns = asked.chat.turns if asked.chat is not None else []
+    search = Search([*turns, Message("user", asked.question)], web, asked.options.web, run.stages)
+    found.plan, failed = await plan_search(search)
+    if failed:
+        found.failures["planner"] = failed
+        run.names["planner"] = "rules"
+    yield PlanEvent(found.plan)
+    if documents is not None:
+        for tree in documents.trees:
+            yield PageEvent(tree.url, tree.title)
+        for name, reason in documents.failures.items():
+            found.failures[name] = reason
+            yield PageEvent(name, failure=reason)
+    kept = list(documents.trees) if documents is not None else []
+    if not found.plan.needs_search and not kept and asked.indexes is None:
+        async for event in _without_search(run, found):
+            yield event
+        return
+    if found.plan.needs_search:
+        async for event in _find(search, found, bool(kept) or asked.indexes is not None):
+            yield event
+    if turns:  # a follow-up question refers to earlier turns; the plan's queries are self-contained
+        run.asked = replace(asked, about=found.about)
+    best = asked.options.web.pages  # the next best pages are a second try, where the best hold no evidence
+    groups = [[*kept, *found.trees[:best]], found.trees[best : 2 * best]]
+    groups = [group for group in groups if group] or [[]]
+    async for event in answer_in_groups(run, [Documents(group, found.failures) for group in groups]):
+        yield event
+
+
+async def _find(search: Search, found: FoundPages, optional: bool) -> AsyncIterator[Event]:
+    """Find pages.
+
+    :param optional: there are other documents to answer from, so a failed search is only noted.
+    """
+    try:
+        async for event in find_pages(search, found):
+            yield event
+    except (OutsideFailed, NothingFound, BadBudget) as error:
+        if not optional:
+            raise
+        found.failures.note(error, "search")
+
+
+async def _without_search(run: Run, found: FoundPages) -> AsyncIterator[Event]:
+    """Answer a question that needs no search, from the sources of earlier turns or from the model's memory.
+
+    :raises NothingFound: there is no model.
+    """
+    reason = found.plan.reason if found.plan else ""
+    if run.asked.chat is not None and run.asked.chat.references and run.writer is not None:
+        run.references = list(run.asked.chat.references)  # the pages cited before may hold the answer
+        async for event in answer_again(run):
+            yield event
+        return
+    if run.writer is None:
+        raise NothingFound(
+            f"this needs no search ({reason}), and without a model nothing else can answer it; name one with --llm, or "
+            "search all the same with --always",
+            subject=run.asked.question[:200],
+        )
+    async for event in answer_unread(run):
+        yield event

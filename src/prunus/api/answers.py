@@ -15,8 +15,8 @@ from ..core.options import Options, WebOptions
 from ..core.settings import Settings, load_settings
 from ..core.sync import in_a_thread, run
 from ..core.text.near import did_you_mean
-from ..core.types import Answer, Results, SearchRequest
-from ..engines import SharedEngines, answer_engines, search_engine
+from ..core.types import Answer, Message, Results, SearchRequest
+from ..engines import SharedEngines, answer_engines, search_engine, web_engines
 from ..evidence.documents import Documents
 from ..pages.clean.parse import without_surrogates
 from ..pages.sources import Source
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ..record.player import Player
     from ..record.recorder import Recorder
     from .index import Index
+
 
 Pages: TypeAlias = "Source | Iterable[Source] | Documents | None"
 """The pages for a question: one or several sources, documents that were read before, or none."""
@@ -93,9 +94,11 @@ async def stream(
     :param taped: records the run, or replays it.
     :param shared: engines that other answers with the same settings share.
     """
-    from ..answer.from_web import answer_from_web  # here: `clean` and `prune` should not load these modules
     from ..answer.run import Asked
-    from ..answer.write import answer_from
+    from ..answer.write import (
+        answer_from,
+        answer_from_web,  # here: `clean` and `prune` should not load these modules
+    )
 
     for name in set(choices) - set(Choices.__annotations__):
         hint = did_you_mean(name, Choices.__annotations__)
@@ -123,7 +126,7 @@ async def stream(
         budget = settings.budget  # a budget that the user set holds, whatever the model's window
     opened_indexes = None
     if indexes:
-        from ..index.find import Indexes  # here: most calls use no index
+        from ..index.evidence import Indexes  # here: most calls use no index
         from .index import opened
 
         opened_indexes = Indexes(
@@ -222,3 +225,31 @@ async def asearch(query: str | SearchRequest, provider: str = "", settings: Sett
     request = replace(request, query=without_surrogates(request.query))
     engine = await in_a_thread(lambda: search_engine(settings or load_settings(), Options(search=provider)))
     return await engine.search(request)
+
+
+async def found_pages(
+    question: str, search: str = "", options: Options | None = None, settings: Settings | None = None
+) -> Documents:
+    """Search for a question, and return the pages from which :func:`prunus.ask` would answer it, best first.
+
+    :param search: search providers separated by commas; by default those of the settings.
+    :raises NothingFound: there is no hit.
+    :raises OutsideFailed: no provider answered, or no page could be read.
+    """
+    from ..answer.find_pages import FoundPages, Search, find_pages, plan_search  # here: they load asyncio
+    from ..answer.trace import StageTimer
+
+    question = question_of(question, None, "found_pages(question)")
+    check_choices(None, options, settings)
+    settings, chosen = settings or load_settings(), options or Options()
+    options = replace(chosen, search=search or chosen.search, web=replace(chosen.web, always=True))
+    web = await in_a_thread(lambda: web_engines(settings, options))
+    stages = StageTimer(web.meter, options.trace)
+    found = FoundPages()
+    wanted = Search([Message("user", question)], web, options.web, stages)
+    found.plan, failed = await plan_search(wanted)
+    if failed:
+        found.failures["planner"] = failed
+    async for _ in find_pages(wanted, found):
+        pass
+    return Documents(found.trees[: options.web.pages], found.failures)

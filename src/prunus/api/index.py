@@ -18,10 +18,11 @@ from ..core.errors import BadInput, MissingExtra, OutsideFailed
 from ..core.events import answer_of
 from ..core.installation import pip_install
 from ..core.options import Options
+from ..core.ports import Summarizer
 from ..core.registry import make_engine
 from ..core.settings import Settings, load_settings
 from ..core.sync import run
-from ..core.types import Answer, OutputFormat
+from ..core.types import Answer, OutputFormat, Summary
 from ..engines import EngineSet, answer_engines, formats, one_engine, prune_engines
 from ..evidence.context import Context
 from ..evidence.documents import Documents
@@ -192,7 +193,7 @@ class Index:
         if not self.pays:
             return self._engines.get("summarizer")
 
-        from ..index.summarize._later import LazySummarizer
+        # FOLD
 
         def made() -> Any:
             from ..index.summarize.llm import Engine
@@ -428,7 +429,7 @@ class Index:
         :param budget: tokens of the output, never exceeded; by default :attr:`budget`.
         :raises NothingFound: the index is empty.
         """
-        from ..index.find import evidence_of
+        from ..index.evidence import evidence_of
 
         question = question_of(question, None, "retrieve(question)")
         check_choices(budget, options, None)
@@ -446,7 +447,7 @@ class Index:
         """
         from ..answer.run import Asked
         from ..answer.write import answer_from
-        from ..index.find import Indexes
+        from ..index.evidence import Indexes
 
         tokens = self.budget if budget is None else budget
         question = question_of(question, None, "ask(question)")
@@ -483,3 +484,21 @@ def opened(
         index if isinstance(index, Index) else Index.open(index, create=False, settings=settings, options=options)
         for index in indexes
     ]
+
+
+class LazySummarizer:
+    """Passes calls on to a summariser that is made at the first call.
+
+    :param make: makes the summariser; called once.
+    """
+
+    def __init__(self, make: Callable[[], Summarizer]) -> None:
+        self._make = make
+
+    @cached_property
+    def _inner(self) -> Summarizer:
+        return self._make()
+
+    async def summarize(self, batch: Sequence[Sequence[str]], max_tokens: int) -> list[Summary]:
+        """Return one summary for each group of texts."""
+        return await self._inner.summarize(batch, max_tokens)

@@ -3,18 +3,20 @@
 A block is a subtree or a run of siblings. A run is the text between the child blocks of a node, a
 small section with its heading, a term with its definitions, or some sentences of a text that is too
 long for one block. Blocks are contiguous and in document order, and every visible word lies in
-exactly one block.
+exactly one block. The default size of a block follows the size of the pages, the budget and the question.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter
-from typing import Literal
+from typing import Any, Final, Literal, Protocol
 
+from ..core.ports import Floats
 from ..pages.clean import rules
 from ..pages.clean.elements import ITEMS
 from ..pages.tree import Tree
@@ -369,3 +371,92 @@ def _mark_text(tree: Tree, nodes: Iterable[int], side: int, marks: dict[int, int
         if tree.text[node] and not tree.tag[node]:
             marks[node] = marks.get(node, 0) | side
             return
+
+
+class Scorer(Protocol):
+    """Scores blocks for a question."""
+
+    second_stage: bool
+    """Whether it reads closely, and serves as the second of two stages."""
+    one_prompt: bool
+    """Whether it reads all blocks in one prompt."""
+
+    @property
+    def tree(self) -> Callable[[str, Blocks], Any] | None:
+        """Scores as a token tree does (its ``scores``, float [n]), to be shown; None where there is no tree."""
+        ...
+
+    def score(self, query: str, blocks: Blocks) -> Floats:
+        """Return one score per block, float [n]; higher is better."""
+        ...
+
+
+FINE: Final = 48
+"""Words per block for a question about a fact (chosen on the dev half of table_qa and page_qa)."""
+
+COARSE: Final = 128
+"""Words per block for an overview question: whole paragraphs and small sections."""
+
+_OVERVIEW: Final = re.compile(
+    r"\b(?:summar\w*|overview|describe|explain|discuss|compare|outline|introduc\w+|about|why"
+    r"|how (?:do|does|did|can|to|is|are)"
+    r"|what (?:is|are) the (?:main|key|differences?|advantages?|steps?|reasons?)|tell me)\b"
+    r"|总结|概述|介绍|为什么|如何|怎么",
+    re.IGNORECASE,
+)
+
+
+def is_overview(query: str) -> bool:
+    """Tell by its words whether a question asks for an overview rather than for a fact."""
+    return bool(_OVERVIEW.search(query))
+
+
+def max_words_for(words: int, budget: int, query: str) -> int:
+    """Choose the number of words per block.
+
+    :param words: visible words of all pages.
+    :param budget: tokens of evidence.
+    :param query: the question; an overview gets coarser blocks than a fact.
+    """
+    wanted = COARSE if is_overview(query) else FINE
+    if budget < 16 * wanted:  # fewer than about a dozen blocks would fit
+        wanted = max(8, budget // 16)
+    if words > 200_000:  # very large input: fewer, larger units keep the time down
+        wanted = max(wanted, 96)
+    return min(wanted, COARSE)
+
+
+PUBLISHED_BUDGETS: Final = (8192, 4096)
+"""Tokens after the first and after the second stage (HtmlRAG §4.4)."""
+
+PUBLISHED_WORDS: Final = (256, 128)
+"""Words per block in the first and in the second stage (HtmlRAG §4.4)."""
+
+
+def coarse_budget_for(budget: int) -> int:
+    """Choose how many tokens the first of two stages keeps: the published 8,192, or twice the budget if that is more.
+
+    :param budget: tokens of evidence after both stages.
+    """
+    return max(PUBLISHED_BUDGETS[0], 2 * budget)
+
+
+def coarse_words_for(coarse_budget: int, fine_words: int) -> int:
+    """Choose the words per block in the first of two stages: the published 256 at 8,192 tokens, fewer for fewer tokens.
+
+    :param coarse_budget: tokens that the first stage keeps.
+    :param fine_words: words per block in the second stage; the first stage never cuts finer.
+    """
+    return max(fine_words, min(PUBLISHED_WORDS[0], coarse_budget // 32))
+
+
+def fine_words_for(budget: int, query: str) -> int:
+    """Choose the words per block in the second of two stages.
+
+    From the published 4,096 tokens on, blocks have the published 128 words. Below, :func:`max_words_for` chooses.
+
+    :param budget: tokens of evidence.
+    """
+    if budget >= PUBLISHED_BUDGETS[1]:
+        return PUBLISHED_WORDS[1]
+    return max_words_for(0, budget, query)

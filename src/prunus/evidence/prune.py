@@ -15,14 +15,12 @@ from ..core.options import Options
 from ..core.ports import TokenCounter
 from ..core.types import DocumentInfo, OutputFormat
 from ..pages.write.style import LEAN, Style
-from .block_size import max_words_for
-from .blocks import Blocks
+from .blocks import Blocks, Scorer, max_words_for
 from .context import Context, Records
 from .documents import Documents
 from .greedy import Selection, select
 from .refine import subset
 from .render import Rendering
-from .scorer import Scorer
 from .two_stage import RankedBlocks, Scorers, Writing, cut_best, rank, rank_once, second_stage, sizes_for
 
 

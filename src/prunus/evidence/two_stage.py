@@ -24,13 +24,11 @@ from ..core.errors import BadBudget, BadInput, OverWindow
 from ..core.options import Options
 from ..core.ports import TokenCounter
 from ..core.types import Trace
-from .block_size import coarse_budget_for, coarse_words_for, fine_words_for
-from .blocks import Block, Blocks, split
+from .blocks import Block, Blocks, Scorer, coarse_budget_for, coarse_words_for, fine_words_for, split
 from .documents import Documents
 from .greedy import select, text_tokens
 from .refine import Expanded, replace_block, subset
 from .render import Rendering, render_blocks
-from .scorer import Scorer
 
 _SHRINKS: Final = 8
 """How often the first stage keeps fewer blocks because a prompt exceeds a window; each try only counts tokens."""

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import prunus
-from prunus.answer.extract._reading import READ, pair_texts
+from prunus.answer.extract.sentences import READ, pair_texts
 from prunus.core.options import Options
 from prunus.core.ports import Segment
 from prunus.core.registry import make_engine

@@ -22,8 +22,7 @@ import prunus
 from prunus.core.ports import Embedder
 from prunus.core.settings import Settings
 from prunus.engines import one_engine
-from prunus.evidence.block_size import max_words_for
-from prunus.evidence.blocks import Blocks, cut
+from prunus.evidence.blocks import Blocks, cut, max_words_for
 from prunus.evidence.score._block_features import NAMES, features
 from prunus.pages.tree import Tree
 from prunus_evals.data import rows

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 import prunus
 from prunus.answer.extract._features import Question as Segments
-from prunus.answer.extract._reading import READ, pair_texts
 from prunus.answer.extract._weights import weights
+from prunus.answer.extract.sentences import READ, pair_texts
 from prunus.core.settings import Settings
 from prunus.engines import prune_engines
 from prunus.evidence.blocks import Blocks

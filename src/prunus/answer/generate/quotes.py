@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import count
 
 from ...core.types import Passage
-from ..quote_lines import quote_lines
+from ..cite import quote_lines
 
 LEAD = "The pages say:"
 """The line above the quotes, so that nobody takes them for a written answer."""

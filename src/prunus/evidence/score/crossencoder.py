@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from ...core.checked_engines import declared
 from ...core.errors import BadInput
 from ...core.ports import Embedder, Reranker
-from ..blocks import Blocks
-from ..scorer import Scorer
+from ..blocks import Blocks, Scorer
 from . import trees
 from ._signals import above_texts, rank_headers_below_rows
 
