@@ -26,6 +26,7 @@ from prunus.core.settings import Settings
 KILLS = int(os.environ.get("KILLS", "40"))
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of a fork beside threads of other tests
 ]

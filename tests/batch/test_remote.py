@@ -76,7 +76,7 @@ def run(
 
 
 def written(out: str) -> list[dict[str, Any]]:
-    files = [file.place for file in Remote.of(out).files() if file.place.name.startswith("part-")]
+    files = [file.remote for file in Remote.of(out).files() if file.remote.name.startswith("part-")]
     return [json.loads(line) for place in files for line in place.read(1 << 20).splitlines()]
 
 

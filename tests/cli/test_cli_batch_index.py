@@ -105,6 +105,7 @@ def test_a_page_is_named_by_its_address_or_its_path_or_its_id(folder: Path) -> N
     assert run([str(folder / "b.jsonl")], folder / "out").skipped == {"unchanged": 3}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of a fork beside threads of other tests
 def test_kills_lose_no_document_that_was_acknowledged(folder: Path) -> None:
@@ -154,17 +155,14 @@ def test_kills_lose_no_document_that_was_acknowledged(folder: Path) -> None:
 def test_actors_of_ray_prepare_and_the_driver_stores(folder: Path) -> None:
     """Called by hand, without Ray: what Ray adds is only where and when they are called."""
     arrow = need("pyarrow")
-    import msgspec
-
-    from prunus.batch.on_ray import _Cut, _Do, _lean, _part
+    from prunus.batch.on_ray import _Cut, _Do, _lean, _message
 
     inputs = [rows(folder, 7)]
     run(inputs, folder / "calm")
     batch, output = begun(inputs, folder / "out")
     do = _Do(_lean(batch), "", "")
     for table in _Cut(batch)(arrow.table({"sources": [[0]]})):
-        row = do(table).to_pylist()[0]
-        output.write(_part(json.loads(row["counts"])["part"]), msgspec.msgpack.decode(row["records"]))
+        output.write(*_message(do(table)))
     output.finish()
     assert stored(folder / "out") == stored(folder / "calm")
     do._done.close()

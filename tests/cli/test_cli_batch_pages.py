@@ -300,7 +300,7 @@ def test_a_dry_run_tells_parts_and_time_and_writes_nothing(cli: Cli, folder: Pat
 
 
 def test_ctrl_c_leaves_whole_parts_and_the_next_run_goes_on(folder: Path) -> None:
-    rows(folder, 400)
+    rows(folder, 200)
     command = [*PROGRAM, "batch", "pages.jsonl", "-o", "out", "--do", "clean", "--part", "2", "--workers", "2"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, env=environment(), text=True)
     _wait_for_parts(folder / "out", 3)
@@ -312,7 +312,7 @@ def test_ctrl_c_leaves_whole_parts_and_the_next_run_goes_on(folder: Path) -> Non
     assert subprocess.run(command, env=environment(), capture_output=True, timeout=600).returncode == 0
     after = files(folder / "out")
     assert {name: after[name] for name in before} == before
-    assert [row["id"] for row in records(folder / "out")] == [str(number) for number in range(400)]
+    assert [row["id"] for row in records(folder / "out")] == [str(number) for number in range(200)]
 
 
 def _wait_for_parts(out: Path, number: int) -> None:

@@ -124,8 +124,8 @@ def schema_of(task: Task, located: bool = False) -> pa.Schema:
     """
     arrow, _ = parquet_packages()
     text = arrow.string()
-    place = [("source", text), ("record", arrow.int64())] if located else []
-    fields = [*place, ("id", text), ("url", text), ("status", text), ("title", text)]
+    location = [("source", text), ("record", arrow.int64())] if located else []
+    fields = [*location, ("id", text), ("url", text), ("status", text), ("title", text)]
     if task.do != "clean":
         fields.append(("question", text))
     fields.append(("output", arrow.large_string()))

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Protocol
+from typing import Any, BinaryIO, Final, TypeAlias
 
 from ..core.errors import BadInput
 from .remote import Remote, is_remote
@@ -23,45 +23,12 @@ _NOTE: Final = 64 << 20
 """Bytes of a note or a plan at most."""
 
 
-class Folder(Protocol):
-    """Where a batch writes. Errors are an OSError."""
-
-    warning: str
-    """What the user should know; '' for nothing."""
-
-    def is_foreign(self) -> bool:
-        """Tell whether something is here that is no output of a batch."""
-        ...
-
-    def begin(self) -> None:
-        """Make the folder, and keep other runs out of it."""
-        ...
-
-    def close(self) -> None:
-        """Let other runs write."""
-        ...
-
-    def names(self) -> list[str]:
-        """Return the names of the files of the batch itself, sorted."""
-        ...
-
-    def read(self, name: str) -> bytes | None:
-        """Return the content of a file of the batch itself; None where there is none."""
-        ...
-
-    def whole(self, name: str) -> Any:
-        """Return a context that yields a local path to write to; the file then has its name, whole or not at all."""
-        ...
-
-
-def folder_at(name: Path | str) -> Folder:
-    """Return the folder of a name."""
-    return RemoteFolder(Remote.of(str(name))) if is_remote(str(name)) else LocalFolder(Path(name))
-
-
 @dataclass(slots=True)
 class LocalFolder:
-    """A folder on this machine: files are synced and then renamed, and a lock keeps other runs out."""
+    """A folder on this machine: files are synced and then renamed, and a lock keeps other runs out.
+
+    :param warning: what the user should know; '' for nothing.
+    """
 
     path: Path
     warning: str = ""
@@ -114,26 +81,26 @@ class LocalFolder:
 class RemoteFolder:
     """A folder behind an address. Its lock is a note that warns, and keeps no other run out."""
 
-    place: Remote
+    remote: Remote
     warning: str = ""
     _locked: bool = False
 
     def is_foreign(self) -> bool:
         """Tell whether something is here that is no output of a batch."""
-        found = self.place.found()
-        if found is None:
+        here = self.remote.info()
+        if here is None:
             return False
-        if not found.folder:
+        if not here.folder:
             return True
-        files = self.place.files()
-        return bool(files) and not any(file.place.path.startswith(f"{self.place.path}/{OWN}/") for file in files)
+        files = self.remote.files()
+        return bool(files) and not any(file.remote.path.startswith(f"{self.remote.path}/{OWN}/") for file in files)
 
     def begin(self) -> None:
         """Note that a run is writing here; warn where the note of another run is there."""
         left = self.read("lock.json")
         if left is not None:
             self.warning = (
-                f"{self.place}: a run that began at {_said(left)} has not ended or was killed; two runs at once would "
+                f"{self.remote}: a run that began at {_said(left)} has not ended or was killed; two runs at once would "
                 "do the same work twice"
             )
         with self.whole(f"{OWN}/lock.json") as path:
@@ -145,32 +112,41 @@ class RemoteFolder:
         """Remove the note."""
         if self._locked:
             self._locked = False
-            self.place.below(f"{OWN}/lock.json").remove()
+            self.remote.below(f"{OWN}/lock.json").remove()
 
     def names(self) -> list[str]:
         """Return the names of the files of the batch itself, sorted."""
-        return [file.place.name for file in self.place.below(OWN).files()]
+        return [file.remote.name for file in self.remote.below(OWN).files()]
 
     def read(self, name: str) -> bytes | None:
         """Return the content of a file of the batch itself; None where there is none."""
         try:
-            return self.place.below(f"{OWN}/{name}").read(_NOTE)
+            return self.remote.below(f"{OWN}/{name}").read(_NOTE)
         except FileNotFoundError:
             return None
 
     @contextmanager
     def whole(self, name: str) -> Iterator[Path]:
-        """Yield a path of this machine to write to; the file is then sent to its place."""
+        """Yield a path of this machine to write to; the file is then sent."""
         with tempfile.TemporaryDirectory(prefix="prunus-") as folder:
             path = Path(folder) / "file"
             yield path
-            self.place.below(name).put(path)
+            self.remote.below(name).put(path)
+
+
+Folder: TypeAlias = LocalFolder | RemoteFolder
+"""Where a batch writes. Errors are an OSError."""
+
+
+def folder_at(name: Path | str) -> Folder:
+    """Return the folder of a name."""
+    return RemoteFolder(Remote.of(str(name))) if is_remote(str(name)) else LocalFolder(Path(name))
 
 
 def _said(left: bytes) -> str:
     try:
-        found = json.loads(left)
-        return f"{found['began']} on {found['host']}"
+        note = json.loads(left)
+        return f"{note['began']} on {note['host']}"
     except (ValueError, KeyError, TypeError):
         return "an unknown time"
 

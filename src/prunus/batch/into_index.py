@@ -50,9 +50,6 @@ class IndexOutput:
         """Bring the tree up to date with the documents, once for all of them."""
         self.index.update()
 
-    def close(self) -> None:
-        """Do nothing: a store needs no end."""
-
 
 @dataclass(slots=True)
 class Skim:

@@ -30,13 +30,13 @@ def write_fragments(folder: Path | str, table: Any) -> list[dict[str, Any]]:
     :raises OutsideFailed: they cannot be written.
     """
     lance = _package()
-    place, options = _place(folder)
+    uri, options = _uri(folder)
     try:
-        mode = "create" if _files(lance, place, options) is None else "overwrite"  # Lance warns of the other one
-        found = lance.fragment.write_fragments(table, place, mode=mode, storage_options=options)
+        mode = "create" if _files(lance, uri, options) is None else "overwrite"  # Lance warns of the other one
+        fragments = lance.fragment.write_fragments(table, uri, mode=mode, storage_options=options)
     except (OSError, ValueError, RuntimeError) as error:
         raise OutsideFailed(f"{folder}: cannot be written ({one_line(str(error))})", subject=str(folder)) from error
-    return [fragment.to_json() for fragment in found]
+    return [fragment.to_json() for fragment in fragments]
 
 
 def commit(folder: Path | str, schema: Any, fragments: Sequence[dict[str, Any]]) -> None:
@@ -45,13 +45,13 @@ def commit(folder: Path | str, schema: Any, fragments: Sequence[dict[str, Any]])
     :raises OutsideFailed: it cannot be written.
     """
     lance = _package()
-    place, options = _place(folder)
+    uri, options = _uri(folder)
     wanted = [file["path"] for fragment in fragments for file in fragment["files"]]
     try:
-        if _files(lance, place, options) == wanted:
+        if _files(lance, uri, options) == wanted:
             return
         made = [lance.fragment.FragmentMetadata.from_json(json.dumps(fragment)) for fragment in fragments]
-        lance.LanceDataset.commit(place, lance.LanceOperation.Overwrite(schema, made), storage_options=options)
+        lance.LanceDataset.commit(uri, lance.LanceOperation.Overwrite(schema, made), storage_options=options)
     except (OSError, ValueError, RuntimeError) as error:
         raise OutsideFailed(f"{folder}: cannot be written ({one_line(str(error))})", subject=str(folder)) from error
 
@@ -63,20 +63,20 @@ def check(folder: Path | str) -> None:
     :raises BadInput: it reaches no such address.
     """
     _package()
-    _place(folder)
+    _uri(folder)
 
 
-def _files(lance: Any, place: str, options: dict[str, str] | None) -> list[str] | None:
+def _files(lance: Any, uri: str, options: dict[str, str] | None) -> list[str] | None:
     """Return the data files of the dataset; None where there is no dataset."""
     try:
-        dataset = lance.dataset(place, storage_options=options)
+        dataset = lance.dataset(uri, storage_options=options)
     except (ValueError, FileNotFoundError):
         return None
     return [file.path for fragment in dataset.get_fragments() for file in fragment.data_files()]
 
 
-def _place(folder: Path | str) -> tuple[str, dict[str, str] | None]:
-    """Return the place of the dataset as Lance takes it, and the options of its client."""
+def _uri(folder: Path | str) -> tuple[str, dict[str, str] | None]:
+    """Return the address of the dataset as Lance takes it, and the options of its client."""
     if not is_remote(str(folder)):
         return str(Path(folder) / NAME), None
     remote = Remote.of(str(folder))

@@ -7,8 +7,8 @@ writes its parts itself: the inputs and the output must be at the same path on e
 
 from __future__ import annotations
 
-import json
 import logging
+import pickle
 import socket
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -17,15 +17,13 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final, Self
 
-import msgspec
-
 from ..core.errors import BadInput, Failures, MissingExtra, OutsideFailed, PrunusError, one_line
 from ..core.executor import Result, Task
 from ..core.installation import pip_install
 from ..core.worker_pool import Make
 from .output import Counts, Output, Writes
 from .read import parquet_packages
-from .rows import Mark, Part, Row
+from .rows import Part
 from .run import Batch
 
 _STORE: Final = 1 << 30
@@ -34,7 +32,6 @@ _AHEAD: Final = 2
 """Tasks that each actor of an executor has or waits for; bounds the memory."""
 _REACH: Final = 10.0
 """Seconds for a cluster to accept a connection. Ray itself tries for four minutes."""
-_TEXTS: Final = ("url", "id", "media_type", "charset", "path", "question", "error", "kind")
 
 
 def run_on_ray(batch: Batch, output: Writes, address: str = "") -> Iterator[Counts]:
@@ -64,13 +61,13 @@ def run_on_ray(batch: Batch, output: Writes, address: str = "") -> Iterator[Coun
             num_cpus=share if share < 1 else 1, compute=ray.data.ActorPoolStrategy(size=workers),
         )  # fmt: skip
         for row in done.iter_rows():
-            found = json.loads(row["counts"])
-            for name, reason in found["failures"].items():
-                batch.failures[name] = reason
-            if found["counts"] is not None:
-                yield Counts.from_note(found["counts"])
-            elif found["part"] is not None:
-                yield output.write(_part(found["part"]), msgspec.msgpack.decode(row["records"]))
+            message = _loaded(row["message"])
+            if isinstance(message, dict):
+                batch.failures.update(message)
+            elif isinstance(message, Counts):
+                yield message
+            else:
+                yield output.write(*message)
 
 
 def _lean(batch: Batch) -> Batch:
@@ -78,8 +75,23 @@ def _lean(batch: Batch) -> Batch:
     return replace(batch, sources={}, ends={}, skim=None)
 
 
+def _table(message: Any) -> Any:
+    """Return a part, what came of one, or failures of sources as an Arrow table of one row, as Ray Data passes on."""
+    arrow, _ = parquet_packages()
+    return arrow.table({"message": arrow.array([pickle.dumps(message)], arrow.large_binary())})
+
+
+def _message(table: Any) -> Any:
+    """Return what :func:`_table` packed, in another process of this batch."""
+    return _loaded(table.column("message")[0].as_py())
+
+
+def _loaded(data: bytes) -> Any:
+    return pickle.loads(data)  # noqa: S301 - only what _table has made comes here, as between Ray's own processes
+
+
 class _Cut:
-    """An actor that reads sources and yields their parts, packed.
+    """An actor that reads sources.
 
     :param batch: what is to be done.
     """
@@ -88,15 +100,12 @@ class _Cut:
         self.batch = batch
 
     def __call__(self, table: Any) -> Iterator[Any]:
-        """Yield a table of one row for each part, and one for the sources that failed."""
-        arrow, _ = parquet_packages()
+        """Yield each part of the sources, and the failures of those that cannot be read."""
         self.batch.failures = Failures()
         for numbers in table.column("sources").to_pylist():
-            for part in self.batch.parts(numbers):
-                yield pack(part)
+            yield from map(_table, self.batch.parts(numbers))
         if self.batch.failures:
-            failures = json.dumps(self.batch.failures)
-            yield arrow.table({"part": [failures], "rows": arrow.array([None], arrow.large_binary())})
+            yield _table(dict(self.batch.failures))
 
 
 class _Do:
@@ -112,21 +121,15 @@ class _Do:
             yield self._parts.popleft() if self._parts else None
 
     def __call__(self, table: Any) -> Any:
-        """Return what came of a part, as JSON."""
-        arrow, _ = parquet_packages()
-        found: dict[str, Any] = {"counts": None, "failures": {}, "part": None}
-        records = b""
-        if table.column("rows")[0].as_py() is None:
-            found["failures"] = json.loads(table.column("part")[0].as_py())
-        else:
-            part = unpack(table)
-            self._parts.append(part)
-            _, made = next(self._done)
-            if self.output is not None:
-                found["counts"] = self.output.write(part, made).as_note()
-            else:
-                found["part"], records = _about(part), msgspec.msgpack.encode(made)
-        return arrow.table({"counts": [json.dumps(found)], "records": arrow.array([records], arrow.large_binary())})
+        """Return the counts of a part that was written, else the part without its rows, and its records."""
+        message = _message(table)
+        if isinstance(message, dict):
+            return table
+        self._parts.append(message)
+        part, records = next(self._done)
+        if self.output is not None:
+            return _table(self.output.write(part, records))
+        return _table((replace(part, rows=()), records))
 
 
 class RayExecutor:
@@ -193,57 +196,6 @@ class _FunctionActor:
         return self._function(task)
 
 
-def pack(part: Part) -> Any:
-    """Return a part as an Arrow table of one row, which passes between machines."""
-    arrow, _ = parquet_packages()
-    contents = [row.content for row in part.rows]
-    columns = {name: arrow.array([getattr(row, name) for row in part.rows], arrow.string()) for name in _TEXTS}
-    columns |= {
-        "record": arrow.array([row.record for row in part.rows], arrow.int64()),
-        "fetch": arrow.array([row.fetch for row in part.rows], arrow.bool_()),
-        "is_text": arrow.array([isinstance(content, str) for content in contents], arrow.bool_()),
-        "content": arrow.array([_as_bytes(content) for content in contents], arrow.large_binary()),
-    }
-    rows = arrow.table(columns)
-    sink = arrow.BufferOutputStream()
-    with arrow.ipc.new_stream(sink, rows.schema) as stream:
-        stream.write_table(rows)
-    held = arrow.array([sink.getvalue().to_pybytes()], arrow.large_binary())
-    return arrow.table({"part": [json.dumps(_about(part))], "rows": held})
-
-
-def unpack(table: Any) -> Part:
-    """Return the part that :func:`pack` packed."""
-    arrow, _ = parquet_packages()
-    with arrow.ipc.open_stream(table.column("rows")[0].as_py()) as stream:
-        found = stream.read_all().to_pylist()
-    rows = tuple(
-        Row(row["record"], content=_content(row), fetch=row["fetch"], **{column: row[column] for column in _TEXTS})
-        for row in found
-    )
-    return _part(json.loads(table.column("part")[0].as_py()), rows)
-
-
-def _about(part: Part) -> list[Any]:
-    """Return a part without its rows as plain data."""
-    end = None if part.end is None else [part.end.record, part.end.place]
-    return [part.source, part.number, part.name, end, dict(part.skipped)]
-
-
-def _part(about: list[Any], rows: tuple[Row, ...] = ()) -> Part:
-    source, number, name, end, skipped = about
-    return Part(source, number, name, rows, None if end is None else Mark(*end), skipped)
-
-
-def _as_bytes(content: bytes | str | None) -> bytes | None:
-    return content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-
-
-def _content(row: dict[str, Any]) -> bytes | str | None:
-    held: bytes | None = row["content"]
-    return held.decode("utf-8", "surrogatepass") if row["is_text"] and held is not None else held
-
-
 def _readers(batch: Batch) -> list[list[int]]:
     """Return which sources are read together: all lists of addresses, so that each host gets its pauses."""
     addresses = [number for number, source in batch.sources.items() if source.kind == "urls"]
@@ -264,16 +216,16 @@ def package() -> Any:
     return ray
 
 
-def address_of(place: str) -> str:
+def address_of(on: str) -> str:
     """Return the cluster's address of ``ray`` or ``ray:ADDRESS``; '' for ``ray``, which starts Ray on this machine.
 
-    :raises BadInput: the place is neither.
+    :raises BadInput: ``on`` is neither.
     """
-    name, colon, address = place.partition(":")
+    name, colon, address = on.partition(":")
     if name != "ray":
-        raise BadInput(f"--on {place}: the work runs on this machine, or on ray or ray:ADDRESS", subject="--on")
+        raise BadInput(f"--on {on}: the work runs on this machine, or on ray or ray:ADDRESS", subject="--on")
     if colon and not address.strip():
-        raise BadInput(f"--on {place}: the address is missing; give ray:HOST:PORT, or ray alone", subject="--on")
+        raise BadInput(f"--on {on}: the address is missing; give ray:HOST:PORT, or ray alone", subject="--on")
     return address.strip()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -100,14 +100,14 @@ class Output:
     folder: Path | str
     task: Task
     form: Form
-    _place: Folder | None = None
+    _store: Folder | None = None
 
     @property
-    def place(self) -> Folder:
+    def store(self) -> Folder:
         """The folder."""
-        if self._place is None:
-            self._place = folder_at(self.folder)
-        return self._place
+        if self._store is None:
+            self._store = folder_at(self.folder)
+        return self._store
 
     def open(
         self, identity: Mapping[str, Any], sources: Sequence[BatchSource], failures: Failures
@@ -120,18 +120,18 @@ class Output:
         :raises OutsideFailed: the store of an address cannot be reached, or refuses.
         """
         with self._errors():
-            if self.place.is_foreign():
+            if self.store.is_foreign():
                 raise BadInput(
                     f"{self.folder}: this is not the output of a batch of pages; give another -o",
                     subject=str(self.folder),
                 )
-            self.place.begin()
+            self.store.begin()
             return self._planned(dict(identity) | {"form": self.form}, sources, failures)
 
     def close(self) -> None:
         """Let other runs write."""
         with self._errors():
-            self.place.close()
+            self.store.close()
 
     def finished(self, retry_failed: bool = False) -> tuple[dict[int, dict[int, Mark | None]], Counts]:
         """Return the parts that are done with their ends, by source, and what came of them.
@@ -159,10 +159,10 @@ class Output:
         :raises BadInput: one is damaged.
         """
         with self._errors():
-            for name in self.place.names():
+            for name in self.store.names():
                 if name[:1].isdigit() and name.endswith(".json"):
                     try:
-                        yield name, json.loads(self.place.read(name) or b"")
+                        yield name, json.loads(self.store.read(name) or b"")
                     except (OSError, ValueError) as error:
                         raise self._damaged(name) from error
 
@@ -183,11 +183,11 @@ class Output:
             if self.form == "lance":
                 more = {"fragments": self._fragments(located)}
             elif located:
-                with self.place.whole(f"part-{name}.{self.form}") as path:
+                with self.store.whole(f"part-{name}.{self.form}") as path:
                     self._fill(path, located)
-            end = None if part.end is None else [part.end.record, part.end.place]
+            end = None if part.end is None else [part.end.record, part.end.position]
             note = {"source": part.source, "part": part.number, "end": end} | counts.as_note() | more
-            with self.place.whole(f"{OWN}/{name}.json") as path:
+            with self.store.whole(f"{OWN}/{name}.json") as path:
                 path.write_text(json.dumps(note), "utf-8")
         except OSError as error:
             raise OutsideFailed(
@@ -230,7 +230,7 @@ class Output:
         """Compare with the plan of earlier runs, add the new sources to it, and number all."""
         plan: dict[str, Any] = {"version": _VERSION, "identity": identity, "sources": []}
         identity = json.loads(json.dumps(identity))
-        held = self.place.read("plan.json")
+        held = self.store.read("plan.json")
         if held is not None:
             try:
                 plan = json.loads(held)
@@ -252,7 +252,7 @@ class Output:
                 failures.note(BadInput(f"{source.name}: {reason}", subject=source.name))
                 continue
             numbered[number] = source
-        with self.place.whole(f"{OWN}/plan.json") as beside:
+        with self.store.whole(f"{OWN}/plan.json") as beside:
             beside.write_text(json.dumps(plan, indent=1), "utf-8")
         return numbered
 
@@ -264,11 +264,6 @@ class Output:
             reason = error.strerror or str(error)
             wrong = OutsideFailed if is_remote(str(self.folder)) else BadInput
             raise wrong(f"{self.folder}: cannot be written ({reason})", subject=str(self.folder)) from error
-
-
-def files_of(folder: Path) -> Iterable[Path]:
-    """Return the files of records in the order of the sources."""
-    return sorted(path for form in FORMS for path in folder.glob(f"part-*.{form}"))
 
 
 def _difference(earlier: Any, now: Mapping[str, Any]) -> str:

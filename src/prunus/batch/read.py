@@ -92,7 +92,7 @@ class Reader:
     skipped: Counter[str] = field(default_factory=Counter)
 
     def rows(self, start: Mark) -> Marked:
-        """Yield the rows from a place on, each with its place.
+        """Yield the rows from a mark on, each with its own.
 
         :raises BadInput: the source cannot be opened.
         :raises MissingExtra: the package that reads it is not installed.
@@ -106,20 +106,20 @@ class Reader:
         return skipped
 
     def _files(self, start: Mark) -> Marked:
-        for number in range(start.place, len(self.source.files)):
+        for number in range(start.position, len(self.source.files)):
             path = self.source.files[number]
             yield Mark(number + 1, number), Row(number + 1, path=path)
 
     def _warc(self, start: Mark) -> Marked:
-        archive = WarcArchive(place_of(self.source.name), self.settings.max_file_mb, _is_readable, self.skipped)
-        if start.place and not archive.begins_at(start.place):  # packed as one stream: read it from its beginning
+        archive = WarcArchive(path_of(self.source.name), self.settings.max_file_mb, _is_readable, self.skipped)
+        if start.position and not archive.begins_at(start.position):  # packed as one stream: read it from its beginning
             start = Mark(start.record, 0)
-        number = start.record if start.place else 1
-        for found in archive.records(start.place):
-            if 1 < start.record >= number and not start.place:
+        number = start.record if start.position else 1
+        for entry in archive.records(start.position):
+            if 1 < start.record >= number and not start.position:
                 self.skipped.clear()  # what was skipped up to here belongs to earlier parts
             if number >= start.record:
-                yield Mark(number, found.place), _row_of_record(number, found)
+                yield Mark(number, entry.place), _row_of_record(number, entry)
             number += 1
 
     def _urls(self, start: Mark) -> Marked:
@@ -147,12 +147,12 @@ class Reader:
                 yield mark, job_row(mark.record, line.strip(), first_lines)
 
     def _lines(self, start: Mark) -> Iterator[tuple[Mark, bytes | Row]]:
-        """Yield the lines, each with its place; a line that is too long, and the end of a damaged file, is a row."""
-        packed = place_of(self.source.name).suffix.lower() == ".gz"
+        """Yield the lines, each with its mark; a line that is too long, and the end of a damaged file, is a row."""
+        packed = path_of(self.source.name).suffix.lower() == ".gz"
         with _open(self.source.name, packed) as file:
-            number, place = (1, 0) if packed else (start.record, start.place)
-            if place:
-                file.seek(place)
+            number, position = (1, 0) if packed else (start.record, start.position)
+            if position:
+                file.seek(position)
             while True:
                 try:
                     line = file.readline(MAX_LINE + 1)
@@ -160,14 +160,14 @@ class Reader:
                     whole = len(line) + (_to_end_of_line(file) if long else 0)
                 except (OSError, EOFError, zlib.error) as error:
                     reason = f"damaged file: nothing after line {number - 1} can be read ({one_line(str(error))})"
-                    yield Mark(number, place), Row(number, error=reason, kind="source")
+                    yield Mark(number, position), Row(number, error=reason, kind="source")
                     return
                 if not line:
                     return
                 if number >= start.record:
                     reason = f"line {number}: longer than {MAX_LINE >> 20} MiB"
-                    yield Mark(number, place), Row(number, error=reason, kind="large") if long else line
-                number, place = number + 1, place + whole
+                    yield Mark(number, position), Row(number, error=reason, kind="large") if long else line
+                number, position = number + 1, position + whole
 
     def _parquet(self, start: Mark) -> Marked:
         arrow, parquet = parquet_packages()
@@ -181,16 +181,15 @@ class Reader:
             there = file.schema_arrow.names
             columns = [column for column in COLUMNS if column in there]
             if not {*CONTENT, "url", "path"} & {*columns}:
-                found = ", ".join(there)
                 raise BadPage(
-                    f"{name}: no column called {', '.join(CONTENT)}, url or path; it has: {one_line(found)}",
+                    f"{name}: no column called {', '.join(CONTENT)}, url or path; it has: {one_line(', '.join(there))}",
                     subject=name,
                 )
-            groups, number = _groups_from(file.metadata, start.place)
+            groups, number = _groups_from(file.metadata, start.position)
             try:
                 for batch in file.iter_batches(64, groups, columns):
                     for values in rows_of(batch):
-                        if number > start.place:
+                        if number > start.position:
                             yield Mark(number, number - 1), row_of(number, values, f"row {number}", self.settings)
                         number += 1
             except (OSError, ValueError, arrow.ArrowException) as error:
@@ -241,13 +240,13 @@ def rows_in_parquet(name: str) -> int:
     return int(parquet_packages()[1].read_metadata(_for_arrow(name)).num_rows)
 
 
-def place_of(name: str) -> Path | Remote:
-    """Return the place of a file by its path or its address."""
+def path_of(name: str) -> Path | Remote:
+    """Return a file by its path or its address."""
     return Remote.of(name) if is_remote(name) else Path(name)
 
 
 def _for_arrow(name: str) -> Any:
-    return place_of(name).open("rb") if is_remote(name) else name
+    return path_of(name).open("rb") if is_remote(name) else name
 
 
 def check_packages(sources: Sequence[BatchSource]) -> None:
@@ -264,18 +263,18 @@ def check_packages(sources: Sequence[BatchSource]) -> None:
         check_package()
 
 
-def _with_page(row: Row, found: Page | PrunusError) -> Row:
-    if isinstance(found, PrunusError):
-        return replace(row, fetch=False, error=one_line(str(found), longest=500), kind="outside")
-    if found.wall:
-        return replace(row, fetch=False, error=f"{row.url}: the page sent no content ({found.wall})", kind="outside")
+def _with_page(row: Row, page: Page | PrunusError) -> Row:
+    if isinstance(page, PrunusError):
+        return replace(row, fetch=False, error=one_line(str(page), longest=500), kind="outside")
+    if page.wall:
+        return replace(row, fetch=False, error=f"{row.url}: the page sent no content ({page.wall})", kind="outside")
     return replace(
         row,
         fetch=False,
-        content=found.content,
-        url=found.final_url or row.url,
-        media_type=found.media_type,
-        charset=found.charset,
+        content=page.content,
+        url=page.final_url or row.url,
+        media_type=page.media_type,
+        charset=page.charset,
     )
 
 
@@ -301,24 +300,24 @@ def _as_text(value: Any) -> Any:
         return value
 
 
-def _row_of_record(number: int, found: Any) -> Row:
-    if found.page is None:
-        kind = "large" if found.large else "source" if found.last else "page"
-        return Row(number, found.url, found.id, error=found.error, kind=kind)
-    page = found.page
-    return Row(number, page.url, found.id, page.content, page.media_type, page.charset)
+def _row_of_record(number: int, entry: Any) -> Row:
+    if entry.page is None:
+        kind = "large" if entry.large else "source" if entry.last else "page"
+        return Row(number, entry.url, entry.id, error=entry.error, kind=kind)
+    page = entry.page
+    return Row(number, page.url, entry.id, page.content, page.media_type, page.charset)
 
 
 def _row_of_line(number: int, line: bytes, settings: Settings) -> Row:
     try:
-        found = json.loads(line)
+        values = json.loads(line)
     except RecursionError:
         return Row(number, error=f"line {number}: nested too deep to be read", kind="page")
     except ValueError as error:
         return Row(number, error=f"line {number}: not valid JSON ({one_line(str(error))})", kind="page")
-    if not isinstance(found, dict):
+    if not isinstance(values, dict):
         return Row(number, error=f"line {number}: not a JSON object", kind="page")
-    return row_of(number, found, f"line {number}", settings)
+    return row_of(number, values, f"line {number}", settings)
 
 
 def _text(value: Any) -> str:
@@ -345,7 +344,7 @@ def _open(name: str, packed: bool) -> Iterator[BinaryIO]:
             yield sys.stdin.buffer
         return
     try:
-        file = place_of(name).open("rb")  # closed below, so that this `except` catches only the opening
+        file = path_of(name).open("rb")  # closed below, so that this `except` catches only the opening
     except OSError as error:
         raise BadPage(f"{name}: cannot be read ({error.strerror})", subject=name) from error
     with file:
@@ -366,10 +365,10 @@ def _to_end_of_line(file: BinaryIO) -> int:
     return size
 
 
-def _groups_from(metadata: Any, place: int) -> tuple[list[int], int]:
-    """Return the row groups of a Parquet file that hold the rows from a place on, and the first row's number."""
+def _groups_from(metadata: Any, rows: int) -> tuple[list[int], int]:
+    """Return the row groups of a Parquet file that hold what follows some rows, and the first row's number."""
     first, before = 0, 0
-    while first < metadata.num_row_groups and before + metadata.row_group(first).num_rows <= place:
+    while first < metadata.num_row_groups and before + metadata.row_group(first).num_rows <= rows:
         before += metadata.row_group(first).num_rows
         first += 1
     return list(range(first, metadata.num_row_groups)), before + 1

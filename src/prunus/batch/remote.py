@@ -64,7 +64,7 @@ class Remote:
 
     @classmethod
     def of(cls, address: str) -> Remote:
-        """Return the place of an address.
+        """Return the file or folder of an address.
 
         :raises BadInput: it holds a password or a key, which messages and records would show.
         """
@@ -97,13 +97,13 @@ class Remote:
         return self.scheme in _OBJECTS
 
     def below(self, name: str) -> Remote:
-        """Return the place of a file in this folder."""
+        """Return a file in this folder."""
         return Remote(self.scheme, f"{self.path.rstrip('/')}/{name}", self.query)
 
-    def found(self) -> RemoteFile | None:
+    def info(self) -> RemoteFile | None:
         """Return what is here; None for nothing.
 
-        :raises OSError: the store cannot be asked.
+        :raises OSError: the store does not answer.
         """
         fs, path = self._reach()
         with self._errors():
@@ -113,20 +113,20 @@ class Remote:
     def files(self) -> list[RemoteFile]:
         """Return all files in this folder and below it, sorted.
 
-        :raises OSError: the store cannot be asked.
+        :raises OSError: the store does not answer.
         """
         fs, path = self._reach()
         selector = _arrow_fs().FileSelector(path, allow_not_found=True, recursive=True)
         with self._errors():
             infos = limited(lambda: fs.get_file_info(selector), self)
         start = len(path.rstrip("/")) + 1
-        found = [RemoteFile.of(self.below(info.path[start:]), info) for info in infos if info.type.name == "File"]
-        return sorted(found, key=lambda one: one.place.path)
+        files = [RemoteFile.of(self.below(info.path[start:]), info) for info in infos if info.type.name == "File"]
+        return sorted(files, key=lambda one: one.remote.path)
 
     def open(self, mode: str = "rb") -> BinaryIO:
         """Open the file for reading.
 
-        :raises OSError: there is none, or the store cannot be asked.
+        :raises OSError: there is none, or the store does not answer.
         """
         fs, path = self._reach()
         with self._errors():
@@ -136,7 +136,7 @@ class Remote:
     def read(self, most: int) -> bytes:
         """Return the content of the file, cut off after ``most`` bytes.
 
-        :raises OSError: there is none, or the store cannot be asked.
+        :raises OSError: there is none, or the store does not answer.
         """
         with self.open() as file:
             return file.read(most)
@@ -201,47 +201,47 @@ class RemoteFile:
     :param changed: nanoseconds since 1970; 0 where the store does not say.
     """
 
-    place: Remote
+    remote: Remote
     folder: bool
     size: int
     changed: int
 
     @classmethod
-    def of(cls, place: Remote, info: Any) -> RemoteFile:
+    def of(cls, remote: Remote, info: Any) -> RemoteFile:
         """Return it from Arrow's FileInfo."""
-        return cls(place, info.type.name == "Directory", info.size or 0, info.mtime_ns or 0)
+        return cls(remote, info.type.name == "Directory", info.size or 0, info.mtime_ns or 0)
 
 
 class _Raw(io.RawIOBase):
     """A file of Arrow as a raw file of Python; a store that fails in the middle is not a damaged file."""
 
-    def __init__(self, native: Any, place: Remote) -> None:
-        self._native, self._place = native, place
+    def __init__(self, native: Any, remote: Remote) -> None:
+        self._native, self._remote = native, remote
 
     def readable(self) -> bool:
         """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """Return whether places can be sought."""
+        """Return whether the position can be changed."""
         return bool(self._native.seekable())
 
     def readinto(self, buffer: Any) -> int:
         """Read some bytes."""
         try:
-            data = limited(lambda: self._native.read(len(buffer)), self._place)
+            data = limited(lambda: self._native.read(len(buffer)), self._remote)
         except Exception as error:  # each client has exceptions of its own
-            raise OutsideFailed(f"{self._place}: {one_line(str(error))}", subject=str(self._place)) from error
+            raise OutsideFailed(f"{self._remote}: {one_line(str(error))}", subject=str(self._remote)) from error
         buffer[: len(data)] = data
         return len(data)
 
-    def seek(self, place: int, whence: int = 0) -> int:
-        """Go to a place."""
-        self._native.seek(place, whence)
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Go to a position."""
+        self._native.seek(offset, whence)
         return int(self._native.tell())
 
     def tell(self) -> int:
-        """Return the place."""
+        """Return the position."""
         return int(self._native.tell())
 
     def close(self) -> None:
@@ -250,7 +250,7 @@ class _Raw(io.RawIOBase):
         super().close()
 
 
-def limited(work: Callable[[], T], place: Remote, seconds: float = SECONDS) -> T:
+def limited(work: Callable[[], T], remote: Remote, seconds: float = SECONDS) -> T:
     """Return what a call of a client returns, within a limit of time.
 
     A client that hangs is left behind in its thread.
@@ -269,7 +269,7 @@ def limited(work: Callable[[], T], place: Remote, seconds: float = SECONDS) -> T
     try:
         value, error = done.get(timeout=seconds)
     except queue.Empty:
-        raise TimeoutError(errno.ETIMEDOUT, f"no answer within {seconds:g} seconds", str(place)) from None
+        raise TimeoutError(errno.ETIMEDOUT, f"no answer within {seconds:g} seconds", str(remote)) from None
     if error is not None:
         raise error
     return cast(T, value)
@@ -301,8 +301,8 @@ def _s3(query: str) -> Any:
 
 @lru_cache(maxsize=256)
 def _by_arrow(address: str) -> tuple[Any, str]:
-    found: tuple[Any, str] = _arrow_fs().FileSystem.from_uri(address)
-    return found
+    client: tuple[Any, str] = _arrow_fs().FileSystem.from_uri(address)
+    return client
 
 
 @lru_cache(maxsize=256)

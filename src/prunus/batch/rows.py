@@ -13,14 +13,14 @@ Kind: TypeAlias = Literal["files", "jobs", "jsonl", "parquet", "urls", "warc"]
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A place in a source where reading can begin.
+    """Where in a source reading can begin.
 
     :param record: number of the row that comes next, from 1.
-    :param place: where it stands in the source: bytes, or rows, as its reader counts.
+    :param position: the bytes, or rows, of the source before it, as its reader counts.
     """
 
     record: int = 1
-    place: int = 0
+    position: int = 0
 
 
 START = Mark()

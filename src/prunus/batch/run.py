@@ -69,18 +69,18 @@ class Batch:
             self.sources = {number: jobs_source(name) for number, name in enumerate(self.inputs)}
             return
         Work(self.task, self.settings)
-        found = sources_of(self.inputs, self.failures)
-        if not found:
+        sources = sources_of(self.inputs, self.failures)
+        if not sources:
             raise self.failures.first or BadInput("no input was given", subject="inputs")
         own = {"jsonl", "parquet"}  # whose rows may have a question
         if (
             self.task.do in ("prune", "ask")
             and not self.task.question.strip()
-            and not {source.kind for source in found} <= own
+            and not {source.kind for source in sources} <= own
         ):
             raise BadInput(f"{self.task.do} needs a question; give -q", subject="question")
-        check_packages(found)
-        self.sources = dict(enumerate(found))
+        check_packages(sources)
+        self.sources = dict(enumerate(sources))
 
     def begin(self, output: Output, retry_failed: bool = False) -> Counts:
         """Open the output, and return what earlier runs have done.
@@ -169,7 +169,7 @@ class Batch:
     def estimate(self) -> dict[str, Any]:
         """Return how many pages and parts there are, and how long they take, from a sample, as plain data.
 
-        The numbers are None where they cannot be told without reading everything, as for packed JSON lines.
+        The numbers are None where they cannot be known without reading everything, as for packed JSON lines.
         """
         partitioner = Partitioner(self.settings, self.rows)
         rows: list[dict[str, Any]] = []
@@ -299,6 +299,6 @@ def _pages_in(source: BatchSource, first: Part) -> int | None:
         return rows_in_parquet(source.name)
     if first.end is None:
         return len(first.rows)
-    if not first.end.place:
+    if not first.end.position:
         return None
-    return round(source.size * len(first.rows) / first.end.place)
+    return round(source.size * len(first.rows) / first.end.position)

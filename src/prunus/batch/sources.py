@@ -12,7 +12,7 @@ from ..engines import formats
 from ..pages.sources import is_address, is_folder
 from ..web.warc import SUFFIXES as ARCHIVES
 from .folder import OWN
-from .read import STDIN, place_of
+from .read import STDIN, path_of
 from .remote import Remote, RemoteFile, is_remote
 from .rows import BatchSource, Kind, digest_of
 
@@ -28,25 +28,25 @@ def sources_of(inputs: Sequence[str], failures: Failures) -> list[BatchSource]:
 
     :param failures: collects the inputs that cannot be used.
     """
-    found: list[BatchSource] = []
+    sources: list[BatchSource] = []
     documents: list[Path] = []
     for given in dict.fromkeys(inputs):
         try:
             if is_address(given):
                 raise BadInput(f"{given}: write addresses into a .txt file, one a line, and name it", subject=given)
             if is_remote(given):
-                found += _at_address(given)
+                sources += _at_address(given)
                 continue
             path = Path(given)
             if is_folder(path):
-                found += _in_folder(path, failures)
+                sources += _in_folder(path, failures)
                 continue
             kind = _kind_of(path)
             if kind == "files":
                 path.stat()
                 documents.append(path)
             else:
-                found.append(_source(kind, path))
+                sources.append(_source(kind, path))
         except FileNotFoundError:
             failures.note(BadInput(f"{given}: no such file or folder", subject=given))
         except (OSError, ValueError) as error:
@@ -55,8 +55,8 @@ def sources_of(inputs: Sequence[str], failures: Failures) -> list[BatchSource]:
         except (BadInput, OutsideFailed) as error:
             failures.note(error)
     if documents:
-        found.append(_documents("(documents)", documents))
-    return found
+        sources.append(_documents("(documents)", documents))
+    return sources
 
 
 def jobs_source(name: str) -> BatchSource:
@@ -71,7 +71,7 @@ def jobs_source(name: str) -> BatchSource:
                 f"{name}: a folder holds no jobs; say what to do with its pages, as --do clean", subject=name
             )
         try:
-            place_of(name).open("rb").close()
+            path_of(name).open("rb").close()
         except FileNotFoundError as error:
             raise BadInput(f"{name}: no such file", subject=name) from error
         except (OSError, ValueError) as error:
@@ -90,14 +90,6 @@ def kind_by_name(path: Path | Remote) -> Kind:
     return "parquet" if name.endswith(".parquet") else "files"
 
 
-def stamp_of(source: BatchSource) -> str:
-    """Return the stamp of a source as it is now.
-
-    :raises OSError: a file of it is gone.
-    """
-    return _stamp([Path(file) for file in source.files] or [Path(source.name)])[0]
-
-
 def _kind_of(path: Path | Remote) -> Kind:
     """Return what a named file is; a ``.txt`` file is a list of addresses where its first line is one."""
     kind = kind_by_name(path)
@@ -113,43 +105,43 @@ def _at_address(given: str) -> list[BatchSource]:
     """Return the sources behind an address: of a file, or of a folder with all that is below it.
 
     :raises BadInput: nothing there can be read.
-    :raises OSError: the store cannot be asked.
+    :raises OSError: the store does not answer.
     """
-    place = Remote.of(given)
-    here = place.found()
+    remote = Remote.of(given)
+    here = remote.info()
     if here is None:
         raise FileNotFoundError
     if not here.folder:
-        kind = _kind_of(place)
-        return [_documents_at(str(place), [here]) if kind == "files" else _source_at(kind, here)]
-    inside = len(PurePosixPath(here.place.path).parts)
-    files = [file for file in place.files() if OWN not in PurePosixPath(file.place.path).parts[inside:]]
-    kinds = [kind_by_name(file.place) for file in files]
-    found = [_source_at(kind, file) for kind, file in zip(kinds, files, strict=True) if kind != "files"]
+        kind = _kind_of(remote)
+        return [_documents_at(str(remote), [here]) if kind == "files" else _source_at(kind, here)]
+    inside = len(PurePosixPath(here.remote.path).parts)
+    files = [file for file in remote.files() if OWN not in PurePosixPath(file.remote.path).parts[inside:]]
+    kinds = [kind_by_name(file.remote) for file in files]
+    sources = [_source_at(kind, file) for kind, file in zip(kinds, files, strict=True) if kind != "files"]
     suffixes = formats().suffixes
     documents = [
         file
         for kind, file in zip(kinds, files, strict=True)
-        if kind == "files" and file.place.suffix.lower() in suffixes
+        if kind == "files" and file.remote.suffix.lower() in suffixes
     ]
     if documents:
-        found.append(_documents_at(str(place), documents))
-    if not found:
-        raise BadInput(f"{place}: nothing in this folder can be read", subject=str(place))
-    return found
+        sources.append(_documents_at(str(remote), documents))
+    if not sources:
+        raise BadInput(f"{remote}: nothing in this folder can be read", subject=str(remote))
+    return sources
 
 
 def _source_at(kind: Kind, file: RemoteFile) -> BatchSource:
-    return BatchSource(str(file.place), kind, _stamp_at([file]), file.size)
+    return BatchSource(str(file.remote), kind, _stamp_at([file]), file.size)
 
 
 def _documents_at(name: str, files: Sequence[RemoteFile]) -> BatchSource:
     size = sum(file.size for file in files)
-    return BatchSource(name, "files", _stamp_at(files), size, tuple(str(file.place) for file in files))
+    return BatchSource(name, "files", _stamp_at(files), size, tuple(str(file.remote) for file in files))
 
 
 def _stamp_at(files: Sequence[RemoteFile]) -> str:
-    seen = [f"{file.place}\0{file.size}\0{file.changed}" for file in files]
+    seen = [f"{file.remote}\0{file.size}\0{file.changed}" for file in files]
     return digest_of("\n".join(seen).encode("utf-8", "surrogateescape")).hex()
 
 

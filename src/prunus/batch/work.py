@@ -131,8 +131,8 @@ class Work:
         except MemoryError:
             return made | failed("this page needs more memory than there is", "memory")
         except Exception as error:  # a bug fails this page only; the record says where it is
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            where = f"{Path(place.filename).name}:{place.lineno}"
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            where = f"{Path(frame.filename).name}:{frame.lineno}"
             return made | failed(f"a bug: {type(error).__name__}: {error} ({where})", "bug")
 
     def _done(self, row: Row) -> dict[str, Any]:
@@ -152,14 +152,14 @@ class Work:
             raise BadInput(f"{row.url or row.path or 'page'}: no question for this page, and none for all")
         documents = read([page], settings=self.settings)
         title = documents.trees[0].title
-        asked = {"title": title, "question": question}
+        questioned = {"title": title, "question": question}
         if self._pruner is not None and self.task.do == "prune":
             context = self._pruner.prune(documents, question, self.task.budget or None, self.task.format)
-            return asked | {"output": context.output, "tokens": context.tokens}
+            return questioned | {"output": context.output, "tokens": context.tokens}
         budget = self.task.budget or None
         choices: Any = {"budget": budget, "options": self.task.options, "settings": self.settings}
         answer = run(lambda: answer_of(stream(question, documents, choices, shared=self._shared)))
-        return asked | {
+        return questioned | {
             "output": answer.text,
             "citations": [_plain(citation) for citation in answer.citations],
             "unsupported": list(answer.unsupported),

@@ -172,8 +172,8 @@ def _do_pages(inputs: Sequence[str], flags: Mapping[str, Any], settings: Setting
         return
     with closing(Output(flags["output"], task, flags["to"])) as output:
         before = batch.begin(output, flags["retry_failed"])
-        if output.place.warning:
-            say(f"prunus: {output.place.warning}")
+        if output.store.warning:
+            say(f"prunus: {output.store.warning}")
         if before.parts and not flags["quiet"]:
             say(f"{counted(before.parts, 'part')} ({counted(before.pages, 'page')}) done by earlier runs are skipped")
         try:
