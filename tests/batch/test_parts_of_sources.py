@@ -15,7 +15,7 @@ from tests.extras import need
 from tests.web.archives import packed, page, record, write_archive, write_wacz
 
 from prunus.batch.read import Partitioner, Reader, row_of
-from prunus.batch.rows import START, BatchSource, Part, Row
+from prunus.batch.rows import START, BatchSource, Row
 from prunus.batch.sources import sources_of
 from prunus.core.errors import BadPage, Failures
 from prunus.core.settings import Settings
@@ -232,25 +232,12 @@ def test_a_reader_counts_what_it_skips_between_two_parts(tmp_path: Path) -> None
     assert len(list(Reader(source_of(path), SETTINGS).rows(START))) == 4
 
 
-def test_parts_pass_between_machines_unchanged(tmp_path: Path) -> None:
-    need("pyarrow")
-    from prunus.batch.on_ray import _message, _table
-
-    rows = (
-        Row(1, "u", "i", "half \ud800", "text/html", "utf-8"),
-        Row(2, content=b"\0\xff"),
-        Row(3, path="p", error="e", kind="page"),
-    )
-    part = Part(3, 4, "näme", rows, None, {"type": 2})
-    assert _message(_table(part)) == part
-
-
 @pytest.mark.usefixtures("in_this_process")
 def test_the_actors_of_ray_write_what_one_machine_writes(tmp_path: Path) -> None:
     """Called by hand, without Ray: what Ray adds is only where and when they are called."""
-    arrow = need("pyarrow")
+    need("pyarrow")
     need("fastwarc")
-    from prunus.batch.on_ray import _Cut, _Do, _message, _readers
+    from prunus.batch.on_ray import _Cut, _Do, _readers
     from prunus.batch.output import Counts, Output
     from prunus.batch.run import Batch
     from prunus.batch.work import Task
@@ -267,8 +254,8 @@ def test_the_actors_of_ray_write_what_one_machine_writes(tmp_path: Path) -> None
     batch.begin(output)
     cut, do = _Cut(batch), _Do(batch, str(output.folder), "jsonl")
     counts, failures = Counts(), {}
-    for table in cut(arrow.table({"sources": [[0], [1], [3]]})):
-        message = _message(do(table))
+    for table in cut({"sources": [[0], [1], [3]]}):
+        message = do(table)["message"][0].content
         if isinstance(message, Counts):
             counts.add(message)
         else:

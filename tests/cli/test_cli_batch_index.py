@@ -154,15 +154,14 @@ def test_kills_lose_no_document_that_was_acknowledged(folder: Path) -> None:
 
 def test_actors_of_ray_prepare_and_the_driver_stores(folder: Path) -> None:
     """Called by hand, without Ray: what Ray adds is only where and when they are called."""
-    arrow = need("pyarrow")
-    from prunus.batch.on_ray import _Cut, _Do, _lean, _message
+    from prunus.batch.on_ray import _Cut, _Do, _lean
 
     inputs = [rows(folder, 7)]
     run(inputs, folder / "calm")
     batch, output = begun(inputs, folder / "out")
     do = _Do(_lean(batch), "", "")
-    for table in _Cut(batch)(arrow.table({"sources": [[0]]})):
-        output.write(*_message(do(table)))
+    for table in _Cut(batch)({"sources": [[0]]}):
+        output.write(*do(table)["message"][0].content)
     output.finish()
     assert stored(folder / "out") == stored(folder / "calm")
     do._done.close()

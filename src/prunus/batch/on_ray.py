@@ -8,21 +8,21 @@ writes its parts itself: the inputs and the output must be at the same path on e
 from __future__ import annotations
 
 import logging
-import pickle
 import socket
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Final, Self
+
+import numpy as np
 
 from ..core.errors import BadInput, Failures, MissingExtra, OutsideFailed, PrunusError, one_line
 from ..core.executor import Result, Task
 from ..core.installation import pip_install
 from ..core.worker_pool import Make
 from .output import Counts, Output, Writes
-from .read import parquet_packages
 from .rows import Part
 from .run import Batch
 
@@ -53,15 +53,15 @@ def run_on_ray(batch: Batch, output: Writes, address: str = "") -> Iterator[Coun
         most = 2 if batch.skim is None else 1  # what one reader has seen, another does not know
         folder = (str(output.folder), output.form) if isinstance(output, Output) else ("", "")
         parts = data.map_batches(
-            _Cut, fn_constructor_args=(batch,), batch_size=1, batch_format="pyarrow", num_cpus=share / 2,
+            _Cut, fn_constructor_args=(batch,), batch_size=1, batch_format="numpy", num_cpus=share / 2,
             compute=ray.data.ActorPoolStrategy(min_size=1, max_size=most),
         )  # fmt: skip
         done = parts.map_batches(
-            _Do, fn_constructor_args=(_lean(batch), *folder), batch_size=1, batch_format="pyarrow",
+            _Do, fn_constructor_args=(_lean(batch), *folder), batch_size=1, batch_format="numpy",
             num_cpus=share if share < 1 else 1, compute=ray.data.ActorPoolStrategy(size=workers),
         )  # fmt: skip
         for row in done.iter_rows():
-            message = _loaded(row["message"])
+            message = row["message"].content
             if isinstance(message, dict):
                 batch.failures.update(message)
             elif isinstance(message, Counts):
@@ -75,19 +75,17 @@ def _lean(batch: Batch) -> Batch:
     return replace(batch, sources={}, ends={}, skim=None)
 
 
-def _table(message: Any) -> Any:
-    """Return a part, what came of one, or failures of sources as an Arrow table of one row, as Ray Data passes on."""
-    arrow, _ = parquet_packages()
-    return arrow.table({"message": arrow.array([pickle.dumps(message)], arrow.large_binary())})
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """A part, what came of one, or failures of sources, as one object that Ray passes on."""
 
+    content: Any
 
-def _message(table: Any) -> Any:
-    """Return what :func:`_table` packed, in another process of this batch."""
-    return _loaded(table.column("message")[0].as_py())
-
-
-def _loaded(data: bytes) -> Any:
-    return pickle.loads(data)  # noqa: S301 - only what _table has made comes here, as between Ray's own processes
+    def batch(self) -> dict[str, Any]:
+        """Return a batch of Ray Data with this message alone."""
+        column = np.empty(1, object)
+        column[0] = self
+        return {"message": column}
 
 
 class _Cut:
@@ -99,13 +97,14 @@ class _Cut:
     def __init__(self, batch: Batch) -> None:
         self.batch = batch
 
-    def __call__(self, table: Any) -> Iterator[Any]:
+    def __call__(self, batch: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """Yield each part of the sources, and the failures of those that cannot be read."""
         self.batch.failures = Failures()
-        for numbers in table.column("sources").to_pylist():
-            yield from map(_table, self.batch.parts(numbers))
+        for numbers in batch["sources"]:
+            for part in self.batch.parts([int(number) for number in numbers]):
+                yield _Message(part).batch()
         if self.batch.failures:
-            yield _table(dict(self.batch.failures))
+            yield _Message(dict(self.batch.failures)).batch()
 
 
 class _Do:
@@ -120,16 +119,16 @@ class _Do:
         while True:
             yield self._parts.popleft() if self._parts else None
 
-    def __call__(self, table: Any) -> Any:
+    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         """Return the counts of a part that was written, else the part without its rows, and its records."""
-        message = _message(table)
+        message = batch["message"][0].content
         if isinstance(message, dict):
-            return table
+            return batch
         self._parts.append(message)
         part, records = next(self._done)
         if self.output is not None:
-            return _table(self.output.write(part, records))
-        return _table((replace(part, rows=()), records))
+            return _Message(self.output.write(part, records)).batch()
+        return _Message((replace(part, rows=()), records)).batch()
 
 
 class RayExecutor:
