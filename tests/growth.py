@@ -99,6 +99,8 @@ def growth(read: Read, write: Callable[[int], Any], most: int = LAST) -> str:
                 return f"{size // 4:,} letters take {before:.3f} s, {size:,} take {taken:.3f} s"
         if taken > 10:
             return f"{size:,} letters take {taken:.1f} s"
+        if taken * (most / size) ** 2 < LONG:  # even quadratic work would be short at the largest document
+            return ""
         before, size = max(taken, LONG / 16), size * 4
     return ""
 
