@@ -59,7 +59,7 @@ def test_a_question_of_a_row_goes_before_that_of_all() -> None:
 
 
 def test_a_table_without_pages_is_refused_and_an_empty_one_is_not() -> None:
-    with pytest.raises(BadInput, match=r"no column called html.*there are: colour"):
+    with pytest.raises(BadInput, match=r"no column called html.*it has: colour"):
         clean_arrow(pa.table({"colour": ["red"]}))
     for task in (Task("clean"), Task("prune", "q"), Task("ask", "q")):
         assert Mapper(task)(pages()).schema == schema_of(task)

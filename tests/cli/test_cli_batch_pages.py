@@ -306,7 +306,11 @@ def test_ctrl_c_leaves_whole_parts_and_the_next_run_goes_on(folder: Path) -> Non
     _wait_for_parts(folder / "out", 3)
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=120)
-    assert process.returncode == 130 and "are whole in out; run the same command again to go on" in told
+    assert (
+        process.returncode == 130
+        and "interrupted; whole in out: " in told
+        and "run the same command again to go on" in told
+    )
     assert "Traceback" not in told
     before = files(folder / "out")
     assert subprocess.run(command, env=environment(), capture_output=True, timeout=600).returncode == 0

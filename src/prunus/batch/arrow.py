@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from ..core.errors import BadInput
 from ..core.options import Options
 from ..core.settings import Settings, load_settings
 from ..core.types import OutputFormat
-from .read import COLUMNS, CONTENT, parquet_packages, row_of, rows_of
-from .work import Task, Work
+from .read import page_columns, parquet_packages, row_of, rows_of
+from .work import CITED, Task, Work
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,16 +51,11 @@ class Mapper:
     def __call__(self, table: pa.Table | pa.RecordBatch) -> pa.Table:
         """Return the records of a table of pages, one a row, in the same order.
 
-        :raises BadInput: no column holds pages, or an engine's name is unknown. What a page does wrong is in its
-            record.
+        :raises BadInput: no column holds pages, or an engine's name is unknown. A page that fails has its
+            error in its record.
         """
         arrow, _ = parquet_packages()
-        columns = [name for name in COLUMNS if name in table.schema.names]
-        if not {*CONTENT, "url", "path"} & {*columns}:
-            raise BadInput(
-                f"no column called {', '.join(CONTENT)}, url or path; there are: {', '.join(table.schema.names)}",
-                subject="table",
-            )
+        columns = page_columns(table.schema.names, "table")
         if self._work is None:
             self._work = Work(self.task, self.settings or load_settings())
         table = table.select(columns)
@@ -133,8 +127,7 @@ def schema_of(task: Task, located: bool = False) -> pa.Schema:
         fields.append(("tokens", arrow.int64()))
     if task.do == "ask":
         kinds = {"number": arrow.int64(), "found": arrow.bool_(), "support": arrow.float64()}
-        names = ("number", "url", "title", "quote", "xpath", "found", "support")
-        fields.append(("citations", arrow.list_(arrow.struct([(name, kinds.get(name, text)) for name in names]))))
+        fields.append(("citations", arrow.list_(arrow.struct([(name, kinds.get(name, text)) for name in CITED]))))
         fields.append(("unsupported", arrow.list_(text)))
     return arrow.schema([*fields, ("error", text), ("kind", text)])
 

@@ -100,14 +100,14 @@ class Output:
     folder: Path | str
     task: Task
     form: Form
-    _store: Folder | None = None
+    store: Folder = field(init=False)
 
-    @property
-    def store(self) -> Folder:
-        """The folder."""
-        if self._store is None:
-            self._store = folder_at(self.folder)
-        return self._store
+    def __post_init__(self) -> None:
+        """Make the handle of the folder; nothing is written.
+
+        :raises BadInput: the folder is an address that holds a key.
+        """
+        self.store = folder_at(self.folder)
 
     def open(
         self, identity: Mapping[str, Any], sources: Sequence[BatchSource], failures: Failures

@@ -178,13 +178,7 @@ class Reader:
             reason = getattr(error, "strerror", None) or one_line(str(error))
             raise BadPage(f"{name}: cannot be read as Parquet ({reason})", subject=name) from error
         with file:
-            there = file.schema_arrow.names
-            columns = [column for column in COLUMNS if column in there]
-            if not {*CONTENT, "url", "path"} & {*columns}:
-                raise BadPage(
-                    f"{name}: no column called {', '.join(CONTENT)}, url or path; it has: {one_line(', '.join(there))}",
-                    subject=name,
-                )
+            columns = page_columns(file.schema_arrow.names, name)
             groups, number = _groups_from(file.metadata, start.position)
             try:
                 for batch in file.iter_batches(64, groups, columns):
@@ -195,6 +189,20 @@ class Reader:
             except (OSError, ValueError, arrow.ArrowException) as error:
                 reason = f"damaged file: nothing from row {number} on can be read ({one_line(str(error))})"
                 yield Mark(number, number - 1), Row(number, error=reason, kind="source")
+
+
+def page_columns(names: Sequence[str], table: str) -> list[str]:
+    """Return the columns of a table that are read, see :data:`COLUMNS`.
+
+    :param table: how errors name the table.
+    :raises BadPage: no column holds pages.
+    """
+    columns = [column for column in COLUMNS if column in names]
+    if not {*CONTENT, "url", "path"} & {*columns}:
+        wanted = ", ".join(CONTENT)
+        there = one_line(", ".join(names))
+        raise BadPage(f"{table}: no column called {wanted}, url or path; it has: {there}", subject=table)
+    return columns
 
 
 def row_of(number: int, values: Mapping[str, Any], name: str, settings: Settings) -> Row:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Final, NamedTuple
 
 from ..core.errors import BadInput, Failures, OutsideFailed
 from ..engines import formats
@@ -29,7 +29,7 @@ def sources_of(inputs: Sequence[str], failures: Failures) -> list[BatchSource]:
     :param failures: collects the inputs that cannot be used.
     """
     sources: list[BatchSource] = []
-    documents: list[Path] = []
+    documents: list[_File] = []
     for given in dict.fromkeys(inputs):
         try:
             if is_address(given):
@@ -43,10 +43,9 @@ def sources_of(inputs: Sequence[str], failures: Failures) -> list[BatchSource]:
                 continue
             kind = _kind_of(path)
             if kind == "files":
-                path.stat()
-                documents.append(path)
+                documents.append(_local(path))
             else:
-                sources.append(_source(kind, path))
+                sources.append(_source(kind, _local(path)))
         except FileNotFoundError:
             failures.note(BadInput(f"{given}: no such file or folder", subject=given))
         except (OSError, ValueError) as error:
@@ -113,48 +112,34 @@ def _at_address(given: str) -> list[BatchSource]:
         raise FileNotFoundError
     if not here.folder:
         kind = _kind_of(remote)
-        return [_documents_at(str(remote), [here]) if kind == "files" else _source_at(kind, here)]
+        return [_documents(str(remote), [_stored(here)]) if kind == "files" else _source(kind, _stored(here))]
     inside = len(PurePosixPath(here.remote.path).parts)
     files = [file for file in remote.files() if OWN not in PurePosixPath(file.remote.path).parts[inside:]]
     kinds = [kind_by_name(file.remote) for file in files]
-    sources = [_source_at(kind, file) for kind, file in zip(kinds, files, strict=True) if kind != "files"]
+    sources = [_source(kind, _stored(file)) for kind, file in zip(kinds, files, strict=True) if kind != "files"]
     suffixes = formats().suffixes
     documents = [
-        file
+        _stored(file)
         for kind, file in zip(kinds, files, strict=True)
         if kind == "files" and file.remote.suffix.lower() in suffixes
     ]
     if documents:
-        sources.append(_documents_at(str(remote), documents))
+        sources.append(_documents(str(remote), documents))
     if not sources:
         raise BadInput(f"{remote}: nothing in this folder can be read", subject=str(remote))
     return sources
 
 
-def _source_at(kind: Kind, file: RemoteFile) -> BatchSource:
-    return BatchSource(str(file.remote), kind, _stamp_at([file]), file.size)
-
-
-def _documents_at(name: str, files: Sequence[RemoteFile]) -> BatchSource:
-    size = sum(file.size for file in files)
-    return BatchSource(name, "files", _stamp_at(files), size, tuple(str(file.remote) for file in files))
-
-
-def _stamp_at(files: Sequence[RemoteFile]) -> str:
-    seen = [f"{file.remote}\0{file.size}\0{file.changed}" for file in files]
-    return digest_of("\n".join(seen).encode("utf-8", "surrogateescape")).hex()
-
-
 def _in_folder(folder: Path, failures: Failures) -> Iterator[BatchSource]:
     """Yield the sources in a folder and its subfolders; symbolic links out of it are not followed."""
-    documents: list[Path] = []
+    documents: list[_File] = []
     empty = True
     for path in _files(folder, failures):
         kind = kind_by_name(path)
         if kind != "files":
-            yield _source(kind, path)
+            yield _source(kind, _local(path))
         elif path.suffix.lower() in formats().suffixes:
-            documents.append(path)
+            documents.append(_local(path))
         else:
             continue
         empty = False
@@ -183,21 +168,35 @@ def _files(folder: Path, failures: Failures) -> Iterator[Path]:
                 yield path
 
 
-def _source(kind: Kind, path: Path) -> BatchSource:
-    stamp, size = _stamp([path])
-    return BatchSource(str(path), kind, stamp, size)
+class _File(NamedTuple):
+    """A file here or in a store.
+
+    :param changed: nanoseconds since 1970; 0 where a store does not say.
+    """
+
+    name: str
+    size: int
+    changed: int
 
 
-def _documents(name: str, paths: Sequence[Path]) -> BatchSource:
-    stamp, size = _stamp(paths)
-    return BatchSource(name, "files", stamp, size, tuple(map(str, paths)))
+def _local(path: Path) -> _File:
+    state = path.stat()
+    return _File(str(path), state.st_size, state.st_mtime_ns)
 
 
-def _stamp(paths: Sequence[Path]) -> tuple[str, int]:
-    """Return the stamp of some files, and their bytes in all."""
-    size, seen = 0, []
-    for path in paths:
-        state = path.stat()
-        size += state.st_size
-        seen.append(f"{path}\0{state.st_size}\0{state.st_mtime_ns}")
-    return digest_of("\n".join(seen).encode("utf-8", "surrogateescape")).hex(), size
+def _stored(file: RemoteFile) -> _File:
+    return _File(str(file.remote), file.size, file.changed)
+
+
+def _source(kind: Kind, file: _File) -> BatchSource:
+    return BatchSource(file.name, kind, _stamp([file]), file.size)
+
+
+def _documents(name: str, files: Sequence[_File]) -> BatchSource:
+    size = sum(file.size for file in files)
+    return BatchSource(name, "files", _stamp(files), size, tuple(file.name for file in files))
+
+
+def _stamp(files: Sequence[_File]) -> str:
+    lines = [f"{file.name}\0{file.size}\0{file.changed}" for file in files]
+    return digest_of("\n".join(lines).encode("utf-8", "surrogateescape")).hex()

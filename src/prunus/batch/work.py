@@ -18,7 +18,7 @@ from ..core.options import Options
 from ..core.settings import Settings, load_settings
 from ..core.sync import run
 from ..core.text.near import did_you_mean
-from ..core.types import Citation, OutputFormat, Page
+from ..core.types import OutputFormat, Page
 from ..core.worker_pool import Lost
 from ..engines import SharedEngines, formats
 from ..pages.read import snapshot_of
@@ -46,6 +46,9 @@ FAILURES: Final[Mapping[str, str]] = {
     "bug": "a bug of Prunus or of an engine",
 }
 """The kinds of failure of a page, with their meaning."""
+
+CITED: Final = ("number", "url", "title", "quote", "xpath", "found", "support")
+"""What a record says of each citation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +164,7 @@ class Work:
         answer = run(lambda: answer_of(stream(question, documents, choices, shared=self._shared)))
         return questioned | {
             "output": answer.text,
-            "citations": [_plain(citation) for citation in answer.citations],
+            "citations": [{name: getattr(citation, name) for name in CITED} for citation in answer.citations],
             "unsupported": list(answer.unsupported),
         }
 
@@ -231,8 +234,3 @@ def _kind(error: PrunusError) -> str:
     if isinstance(error, BadEngine) or "fails by a bug" in str(error):
         return "bug"
     return "large" if "over the limit of" in str(error) else "page"
-
-
-def _plain(citation: Citation) -> dict[str, Any]:
-    names = ("number", "url", "title", "quote", "xpath", "found", "support")
-    return {name: getattr(citation, name) for name in names}

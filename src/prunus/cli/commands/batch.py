@@ -270,9 +270,7 @@ def _work(
             now.add(part)
             report(now, part)
     except KeyboardInterrupt:
-        raise Interrupted(
-            f"interrupted; {what(now)} are whole in {where}; run the same command again to go on"
-        ) from None
+        raise Interrupted(f"interrupted; whole in {where}: {what(now)}; run the same command again to go on") from None
     return now
 
 
