@@ -129,18 +129,17 @@ def rows(name: str, folder: Path | None = None) -> Iterator[Row]:
     return (row for _, row in Lines(path))
 
 
-def find(files: str, source: str) -> Path:
+def find(files: str) -> Path:
     """Return the path of a data file.
 
     :param files: relative to the data folder; the first that exists of several, separated by ``|``.
-    :param source: where the data comes from, for the error.
     :raises DataMissing: none of them is here.
     """
     folder = data_folder()
     for file in files.split("|"):
         if (folder / file).exists():
             return folder / file
-    raise DataMissing(f"{files.replace('|', ' or ')} is not in {folder}; source: {source}")
+    raise DataMissing(f"{' or '.join(files.split('|'))} is not in {folder}")
 
 
 class Lines:

@@ -41,7 +41,7 @@ def _tasks() -> list[Entry]:
         missing = data.missing_files(about.files, about.source)
         files = ", ".join(file.replace("|", " or ") for file in about.files)
         needs = f"{files} in the folder that {data.VARIABLE} names; source: {about.source}" if files else ""
-        found.append(Entry(tasks.shown(name), about.title, missing, about.variants, needs))
+        found.append(Entry(f"{name}:{about.path}" if about.path else name, about.title, missing, about.variants, needs))
     return found
 
 

@@ -33,7 +33,7 @@ from prunus_evals.records import OutputFormat
 from prunus_evals.reference import Reference
 from prunus_evals.split import Half, digest, half
 from prunus_evals.systems.sentences import best
-from prunus_evals.tasks import hotpot
+from prunus_evals.tasks import paragraphs as paragraph_tasks
 from prunus_evals.visible import html_text, visible_text
 
 Rows = dict[str, dict[str, Any]]
@@ -262,7 +262,7 @@ def covered(passage: str, texts: Sequence[str]) -> list[int]:
 
 def extraction(wanted: Half, names: Sequence[str], limit: int | None) -> Rows:
     """Score the chosen sentences of every question; the first system is compared with each of the others."""
-    asked = [row for row in rows(hotpot.DATA) if half(row["id"]) == wanted]
+    asked = [row for row in rows(paragraph_tasks.HOTPOT_DATA) if half(row["id"]) == wanted]
     asked = sorted(asked, key=lambda row: digest(row["id"]))[:limit]
     found: Rows = {}
     first: dict[str, list[float]] = {}
@@ -279,7 +279,7 @@ def extraction(wanted: Half, names: Sequence[str], limit: int | None) -> Rows:
 
 
 def _scored(name: str, row: Row) -> dict[str, float]:
-    paragraphs = hotpot.paragraphs(row)
+    paragraphs = paragraph_tasks.paragraphs(row)
     wanted = {(page, number) for page, one in enumerate(paragraphs) for number in one.supporting}
     chosen, strays = choice(name, row["question"], [(one.title, one.sentences) for one in paragraphs])
     return score(chosen, strays, wanted)

@@ -285,23 +285,3 @@ class Outcome:
     prompt_name: str = ""
     caveats: Mapping[str, str] = field(default_factory=dict)
     state: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class About:
-    """What ``prunus eval list`` says of a task.
-
-    :param title: one line.
-    :param metrics: what the task is scored by, unless a run names others.
-    :param files: the data that it reads, relative to the data folder; any of a group separated by ``|``.
-    :param source: where the data comes from, and its licence.
-    :param variants: the names after the colon, as ``quality:hard``; the first is the default.
-    :param half: the half that a run takes unless it names one; ``all`` for sets that Prunus was never tuned on.
-    """
-
-    title: str
-    metrics: tuple[str, ...]
-    files: tuple[str, ...]
-    source: str
-    variants: tuple[str, ...] = ()
-    half: Literal["dev", "report", "all"] = "dev"

@@ -453,7 +453,7 @@ def test_the_task_of_wrong_pages_asks_each_question_of_the_next_page(monkeypatch
         for page in "abc"
     ]
     monkeypatch.setattr(tasks, "groups", lambda name, half: iter(pages))
-    found = list(wrong_page.questions(lambda key: True, "nq"))
+    found = list(wrong_page(lambda key: True, "nq"))
     assert [(question.id, question.html) for question in found] == [
         ("a0", "<p>page b"), ("a1", "<p>page b"), ("b0", "<p>page c"), ("b1", "<p>page c"), ("c0", "<p>page a"),
         ("c1", "<p>page a"),
@@ -461,7 +461,7 @@ def test_the_task_of_wrong_pages_asks_each_question_of_the_next_page(monkeypatch
     assert {(question.task, question.page, question.labels["page"]) for question in found[:2]} == {
         ("wrong_page:nq", "a", "wrong")
     }
-    assert list(wrong_page.questions(lambda key: key == "a", "nq")) == []
+    assert list(wrong_page(lambda key: key == "a", "nq")) == []
 
 
 def test_a_quote_with_han_letters_needs_no_word_boundary() -> None:

@@ -17,9 +17,10 @@ from prunus_evals import metrics, studies, systems, tasks
 from prunus_evals.errors import EvalError, ReaderFailed, UnknownName
 from prunus_evals.metrics import tagged
 from prunus_evals.metrics.tagged import precision_recall_f1
-from prunus_evals.records import About, Asker, Document, Outcome, Output, Question, Reading, Reply
+from prunus_evals.records import Asker, Document, Outcome, Output, Question, Reading, Reply
 from prunus_evals.studies import Choice, Table, _sag_published, internet_sag
 from prunus_evals.systems._prunus_answers import segments_of
+from prunus_evals.tasks.task import Task
 from prunus_evals.tokens import llama2
 
 CASTLE = "The castle was built by the bishop of Ulm in 1423."
@@ -43,7 +44,7 @@ STAND_INS = Choice(stand_ins=True)
 def questions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Every task has two questions with five sentences, the second of which has no answer."""
     monkeypatch.setenv("PRUNUS_DATA", str(tmp_path))
-    about = About("questions", ("tags_f1",), (), "made up")
+    about = Task("own", "questions", ("tags_f1",), (), "made up", lambda use, variant: iter(()))
     monkeypatch.setattr(tasks, "about", lambda name: about)
 
     def groups(name: str, half: object, limit: int | None = None, **_: object) -> Iterator[list[Question]]:
@@ -297,7 +298,11 @@ def test_requests_without_tags_by_people_are_told_and_no_number_is_made_of_none(
 
 def test_the_need_for_a_search_is_seen_by_rules_and_by_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PRUNUS_DATA", str(tmp_path))
-    monkeypatch.setattr(tasks, "about", lambda name: About("requests", ("accuracy",), (), "made up"))
+    monkeypatch.setattr(
+        tasks,
+        "about",
+        lambda name: Task("own", "requests", ("accuracy",), (), "made up", lambda use, variant: iter(())),
+    )
     asked = {"Hello!": 1, "Who won the election in Norway yesterday?": 0}
     pages = [
         [Question(text, "search_need", text, [], text, kind="search", choices=("search", "no search"), correct=right)]

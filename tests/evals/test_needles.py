@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from prunus_evals import tasks
 from prunus_evals.errors import EvalError
 from prunus_evals.metrics.matching import answers_survive
 from prunus_evals.split import half
@@ -23,7 +24,7 @@ STORIES = [
 ]
 
 
-@pytest.mark.parametrize("variant", needle.ABOUT.variants)
+@pytest.mark.parametrize("variant", tasks.about("needle").variants)
 def test_needles_stand_at_their_depth_in_a_text_of_their_length(variant: str, counter: TokenizerCounter) -> None:
     for number, hidden in enumerate(needle.needles(variant)):
         key = f"needle:{variant}:{number}"
@@ -84,6 +85,6 @@ def test_stories_that_are_too_short_and_needles_that_are_too_long_are_errors(cou
 
 
 def test_both_halves_have_needles_of_every_variant() -> None:
-    for variant in needle.ABOUT.variants:
+    for variant in tasks.about("needle").variants:
         halves = [half(f"needle:{variant}:{number}") for number in range(len(needle.needles(variant)))]
         assert min(halves.count("dev"), halves.count("report")) >= 2

@@ -14,11 +14,12 @@ import prunus
 from prunus_evals import harness, metrics, readers, studies, suites, tasks
 from prunus_evals.errors import EvalError, UnknownName, Unreachable
 from prunus_evals.metrics.spans import span_recall
-from prunus_evals.records import About, Document, Outcome, Output, Question, Reading, Reply, Span
+from prunus_evals.records import Document, Outcome, Output, Question, Reading, Reply, Span
 from prunus_evals.studies import Choice, Study, Table, _raptor_published, raptor, raptor_trees
 from prunus_evals.systems import _trees, tree
 from prunus_evals.systems._trees import Cost, Recipe, grown
 from prunus_evals.systems._variants import read
+from prunus_evals.tasks.task import Task
 from prunus_evals.tokens import llama2
 
 WORDS = "harbour bridge river castle market garden winter school letter doctor engine island".split()
@@ -50,7 +51,7 @@ STAND_INS = Choice(stand_ins=True)
 def town(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Every task has one question about one text."""
     monkeypatch.setenv("PRUNUS_DATA", str(tmp_path))
-    about = About("a town", ("rouge_l",), (), "made up")
+    about = Task("own", "a town", ("rouge_l",), (), "made up", lambda use, variant: iter(()))
     monkeypatch.setattr(tasks, "about", lambda name: about)
     monkeypatch.setattr(
         tasks, "groups", lambda name, *_, **__: iter([[replace(question, task=name) for question in PAGES[0]]])

@@ -19,7 +19,7 @@ from prunus_evals.data import Lines
 from prunus_evals.errors import DataMissing, DataWrong, MetricError
 from prunus_evals.records import LeftOut, Output, Question, Reply
 from prunus_evals.split import half
-from prunus_evals.tasks import htmlrag, mti, request_log
+from prunus_evals.tasks import pages, sentences
 
 Write = Callable[[str, object], Path]
 
@@ -115,7 +115,7 @@ def test_large_sets_do_not_fill_the_memory(write: Write) -> None:
 def test_a_sample_does_not_depend_on_the_order_of_the_file_and_halves_are_drawn_alike(
     write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(htmlrag, "QUESTIONS", 40)
+    monkeypatch.setattr(pages, "QUESTIONS", 40)
     rows = [found(f"q{n}", short_answers=["a"]) for n in range(200)]
     write(ASQA, rows)
     one = [question.id for question in asked("htmlrag:asqa")]
@@ -289,7 +289,7 @@ def pair(key: str, tags: list[int] | None) -> dict[str, Any]:
 
 def test_mti_combines_three_pairs_and_moves_their_tags(write: Write) -> None:
     rows = [pair(f"p{n}", [n % 3]) for n in range(9)] + [pair("p9", None)]
-    write(mti.FILE, rows)
+    write(sentences.MTI_FILE, rows)
     cases = asked("mti")
     assert len(cases) == 300
     for case in cases:
@@ -298,7 +298,7 @@ def test_mti_combines_three_pairs_and_moves_their_tags(write: Write) -> None:
         wanted = {f"{name} {int(name[1:]) % 3}." for name in names if name != "p9"}
         assert {case.sentences[tag] for tag in case.tags or ()} == wanted
         assert all(f"What of {name}?" in case.question for name in names)
-    write(mti.FILE, rows[::-1])
+    write(sentences.MTI_FILE, rows[::-1])
     assert [case.id for case in asked("mti")] == [case.id for case in cases]
 
 
@@ -343,7 +343,7 @@ def test_requests_are_drawn_once_each_with_the_tags_that_people_gave(write: Writ
     by_id = {question.id: question for question in asked("request_log")}
     assert [by_id[question.id].tags for question in (one, none, bare)] == [(1, 2), None, ()]
     assert [document.content for document in by_id[one.id].documents] == ["Fact 0.\nFact 2.", "Fact 1."]
-    assert request_log.id_of(f" {one.question.upper()} ") == one.id
+    assert sentences.id_of(f" {one.question.upper()} ") == one.id
     write("sets/requests/annotations.jsonl", [{"request": one.id, "tags": [1]}])
     with pytest.raises(DataWrong, match="line 1: the request has no tag 1"):
         asked("request_log")
@@ -372,8 +372,8 @@ def test_the_log_that_a_server_writes_is_read(write: Write, tmp_path: Path) -> N
     from prunus.serve.mask import Mask
     from prunus.serve.request_log import Note, RequestLog
 
-    write("sets/requests/annotations.jsonl", [{"request": request_log.id_of("How high is it?"), "tags": [2]}])
-    log = RequestLog(tmp_path / request_log.LOG, 30, Mask(Settings()))
+    write("sets/requests/annotations.jsonl", [{"request": sentences.id_of("How high is it?"), "tags": [2]}])
+    log = RequestLog(tmp_path / sentences.LOG, 30, Mask(Settings()))
     tagged = [{"tag": tag, "page": "https://example.org/", "text": f"Fact {tag}."} for tag in (1, 2)]
     log.write(Note("How high is it?", tagged=tagged, tags=[2]))
     log.write(Note("Unfinished?"))

@@ -32,7 +32,7 @@ from prunus_evals.studies._raptor_published import Published
 from prunus_evals.studies.raptor import cited
 from prunus_evals.systems._extract import Extractor
 from prunus_evals.systems._prunus_answers import READ
-from prunus_evals.tasks.request_log import ANNOTATIONS
+from prunus_evals.tasks.sentences import ANNOTATIONS
 from prunus_evals.tokens import Counter, llama2
 
 WHOLE = 131_072

@@ -1,59 +1,45 @@
-"""The tasks, one file each; the file's name is the task's name.
-
-A file has ``ABOUT`` (an :class:`.records.About`) and ``questions(use, variant)``, which yields the questions of the
-pages for whose key ``use`` is true; ``variant`` is one of ``ABOUT.variants``, or ''. A file whose pages do not fit into
-memory together has ``pages(use, variant)`` instead: it yields each page's key with a function that reads the page's
-questions. In both, a question that is not asked is yielded as a :class:`.records.LeftOut`.
-
-Where a file sets ``CHECKED``, questions that are not fair are left out; see :func:`checked`. Where it has ``METRICS``,
-these are the metrics of some of its variants. Where it has ``GIVEN``, a path stands in place of a variant, and
-``check(variant)`` yields all questions before anything is run; see :func:`check`.
-"""
+"""The tasks: sets of questions by name, one file a kind; see :class:`.task.Task`."""
 
 from __future__ import annotations
 
-import heapq
-import importlib
-import pkgutil
-import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import Any, TypeVar
 
 from prunus.core.text.near import did_you_mean
-from prunus_evals.errors import MetricError, UnknownName
-from prunus_evals.records import About, LeftOut, Output, Question, Reply
+from prunus_evals.errors import DataMissing, MetricError, UnknownName
+from prunus_evals.metrics import Metric
+from prunus_evals.metrics.matching import answers_survive, gold_table, table_survives
+from prunus_evals.records import LeftOut, Output, Question, Reply
 from prunus_evals.split import Wanted, digest, half
+from prunus_evals.tasks import long_texts, needle, own, pages, paragraphs, sentences  # noqa: F401 - they register tasks
+from prunus_evals.tasks.task import TASKS, Page, Record, Task, Use, task
+from prunus_evals.visible import html_text
 
-if TYPE_CHECKING:
-    from prunus_evals.metrics import Metric
-
-Asked = Question | LeftOut
-"""What a task yields."""
-
+T = TypeVar("T")
 GROUPS = {"page_qa": ("websrc", "nq")}
 
 
 def names() -> list[str]:
     """Return the names of all tasks, without variants."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name[0] != "_")
+    return sorted(TASKS)
 
 
-def shown(name: str) -> str:
-    """Return the name of a task as lists show it: with what it is given, as ``own:FILE``."""
-    file = getattr(_module(name), "GIVEN", "")
-    return f"{name}:{file}" if file else name
-
-
-def about(name: str) -> About:
+def about(name: str) -> Task:
     """Return what is known of a task, with the metrics of its variant.
 
     :raises UnknownName: there is no such task or variant.
     """
-    module = _module(name)
-    found: About = module.ABOUT
-    return replace(found, metrics=getattr(module, "METRICS", {}).get(_variant(name, module), found.metrics))
+    base, _, variant = name.partition(":")
+    if base not in TASKS:
+        if base.endswith((".jsonl", ".json")):
+            raise UnknownName(f"unknown task {name}; a file of questions of your own is named own:{name}")
+        raise UnknownName.among("task", base, [*names(), *GROUPS])
+    task = TASKS[base]
+    if variant and variant not in task.variants and not task.path:
+        known = f"its variants are: {', '.join(task.variants)}" if task.variants else "it has no variants"
+        raise UnknownName(f"unknown variant {variant} of task {base}; {known}{did_you_mean(variant, task.variants)}")
+    return replace(task, metrics=task.variant_metrics.get(_variant(name, task), task.metrics))
 
 
 def expand(wanted: str) -> list[str]:
@@ -64,7 +50,7 @@ def expand(wanted: str) -> list[str]:
     found: list[str] = []
     for name in filter(None, (part.strip() for part in wanted.split(","))):
         if name not in GROUPS:
-            _module(name)
+            about(name)
         found.extend(GROUPS.get(name, (name,)))
     return found
 
@@ -75,11 +61,11 @@ def check(name: str, metrics: Sequence[Metric]) -> None:
     :param metrics: those that a run asks for by their names.
     :raises EvalError: the file is missing or wrong, or no question of it has what a metric compares with.
     """
-    module = _module(name)
-    if not hasattr(module, "GIVEN"):
+    task = about(name)
+    if task.check is None:
         return
     waiting = list(metrics)
-    for question in module.check(_variant(name, module)):
+    for question in task.check(_variant(name, task)):
         waiting = [metric for metric in waiting if not _applies(metric, question)]
     if waiting:
         raise MetricError(
@@ -101,9 +87,6 @@ def checked(question: Question) -> Question | None:
     Its answers must be visible in the whole page, and no answer may occur in the question: else keeping words of the
     question would count as keeping evidence. A gold table in a hidden part of the page is dropped from the question.
     """
-    from prunus_evals.metrics.matching import answers_survive, gold_table, table_survives  # here: they need the extra
-    from prunus_evals.visible import html_text
-
     if any(answers_survive([answer], question.question) for answer in question.answers):
         return None
     visible = html_text(question.html)
@@ -134,64 +117,60 @@ def groups(
     :raises DataMissing: the data is not here; the message says where it comes from.
     :raises DataWrong: the data is not in its format; the message names file and line.
     """
-    module = _module(name)
-    check = checked if getattr(module, "CHECKED", False) else None
+    task = about(name)
     left = [] if left_out is None else left_out
-    pages = sorted(_pages(module, name, wanted), key=lambda page: digest(page[0]))
+    listed = sorted(_pages(task, name, wanted), key=lambda page: digest(page[0]))
     if count is not None:
-        count(len(pages) if limit is None else min(limit, len(pages)))
-    found = 0
-    for _, read in pages:
-        if limit is not None and found >= limit:
+        count(len(listed) if limit is None else min(limit, len(listed)))
+    yielded = 0
+    for _, read in listed:
+        if limit is not None and yielded >= limit:
             break
-        asked: list[Question] = []
-        for record in read():
-            fair = check(record) if check and isinstance(record, Question) else record
+        questions: list[Question] = []
+        for record in _sourced(task, read):
+            fair = checked(record) if task.checked and isinstance(record, Question) else record
             if isinstance(fair, Question):
-                asked.append(fair if fair.task == name else replace(fair, task=name))
+                questions.append(fair if fair.task == name else replace(fair, task=name))
             else:
                 left.append(fair or LeftOut(record.page, _id(record), "its answer is hidden, or in the question"))
-        if asked:
-            found += 1
-            yield asked
+        if questions:
+            yielded += 1
+            yield questions
 
 
-Page = tuple[str, Callable[[], Sequence[Asked]]]
-"""The key of a page, and a function that reads its questions."""
+def _pages(task: Task, name: str, wanted: Wanted) -> list[Page]:
+    """Return the pages of a half, in the order of the file.
 
-
-def _pages(module: ModuleType, name: str, wanted: Wanted) -> Iterator[Page]:
-    """Yield the pages of a half, in the order of the file."""
+    :raises DataMissing: the data is not here; the message says where it comes from.
+    """
 
     def use(key: str) -> bool:
         return wanted in ("all", half(key))
 
-    variant = _variant(name, module)
-    if hasattr(module, "pages"):
-        yield from module.pages(use, variant)
-        return
-    pages: dict[str, list[Asked]] = {}
-    for record in module.questions(use, variant):
-        pages.setdefault(record.page, []).append(record)
-    for key, records in pages.items():
-        yield key, records.copy
+    def read() -> list[Any]:
+        return list(task.read(use, _variant(name, task)))
+
+    records = _sourced(task, read)
+    if task.by_page:
+        return records
+    by_key: dict[str, list[Record]] = {}
+    for record in records:
+        by_key.setdefault(record.page, []).append(record)
+    return [(key, own_records.copy) for key, own_records in by_key.items()]
 
 
-def _id(record: Asked) -> str:
+def _sourced(task: Task, read: Callable[[], Sequence[T]]) -> list[T]:
+    """Return what a function reads; an error about missing data says where the data comes from."""
+    try:
+        return list(read())
+    except DataMissing as error:
+        if not task.files:
+            raise
+        raise DataMissing(f"{error}; source: {task.source}") from error
+
+
+def _id(record: Record) -> str:
     return record.id if isinstance(record, Question) else record.question
-
-
-def sample(keys: Iterable[str], number: int) -> set[str]:
-    """Return a sample of keys that depends on nothing but the keys: those with the smallest digests.
-
-    The digests are not those that decide halves and order, so that halves are drawn alike.
-    """
-    return set(heapq.nsmallest(number, set(keys), key=lambda key: digest(f"sample\0{key}")))
-
-
-def seeded_by(key: str) -> random.Random:
-    """Return a source of random numbers that depends on nothing but the key."""
-    return random.Random(digest(key))
 
 
 def load(name: str, wanted: Wanted, limit: int | None = None) -> list[list[Question]]:
@@ -199,23 +178,33 @@ def load(name: str, wanted: Wanted, limit: int | None = None) -> list[list[Quest
     return list(groups(name, wanted, limit))
 
 
-def _variant(name: str, module: ModuleType) -> str:
-    return name.partition(":")[2] or next(iter(module.ABOUT.variants), "")
+def _variant(name: str, task: Task) -> str:
+    return name.partition(":")[2] or next(iter(task.variants), "")
 
 
-def _module(name: str) -> ModuleType:
-    """Return the file of a task.
+@task(
+    "wrong_page",
+    title="questions of another task, asked of a wrong page",
+    metrics=("turned_away",),
+    files=("page_qa/nq.jsonl.xz|table_qa/pages.jsonl.xz|page_qa/websrc.jsonl.xz|multilingual/xquad_de.jsonl.xz",),
+    source="that of the other task",
+    variants=("nq", "table_qa", "websrc", "xquad:de", "xquad:zh"),
+)
+def wrong_page(use: Use, variant: str = "") -> Iterator[Question]:
+    """Questions of another task, each asked of the next page of its half: the best answer is none.
 
-    :raises UnknownName: there is no such task or variant.
+    The next page is that in the order of the keys' digests, after the last the first. It may hold the answer by chance.
     """
-    base, _, variant = name.partition(":")
-    if base not in names():
-        if base.endswith((".jsonl", ".json")):
-            raise UnknownName(f"unknown task {name}; a file of questions of your own is named own:{name}")
-        raise UnknownName.among("task", base, [*names(), *GROUPS])
-    module = importlib.import_module(f"{__name__}.{base}")
-    variants = module.ABOUT.variants
-    if variant and variant not in variants and not hasattr(module, "GIVEN"):
-        known = f"its variants are: {', '.join(variants)}" if variants else "it has no variants"
-        raise UnknownName(f"unknown variant {variant} of task {base}; {known}{did_you_mean(variant, variants)}")
-    return module
+    own_pages = [page for page in groups(variant, "all") if use(page[0].page)]
+    for page, following in zip(own_pages, [*own_pages[1:], *own_pages[:1]], strict=True):
+        if len(own_pages) > 1:  # a single page is no wrong one
+            for question in page:
+                yield replace(
+                    question,
+                    task=f"wrong_page:{variant}",
+                    documents=following[0].documents,
+                    gold=(),
+                    gold_table=None,
+                    element_id=None,
+                    labels={**question.labels, "page": "wrong"},
+                )

@@ -13,16 +13,18 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.resources import files
 
+from prunus.core.text.sentences import sentences
 from prunus_evals.data import rows
 from prunus_evals.errors import EvalError
-from prunus_evals.records import About, Document, Question, Span
-from prunus_evals.tasks import Page, seeded_by
-from prunus_evals.tasks._needles import BASE, MULTI_ANSWER, REASONING, Needle
-from prunus_evals.tasks.squality import DATA
+from prunus_evals.records import Document, Question, Span
+from prunus_evals.tasks.long_texts import SQUALITY_DATA
+from prunus_evals.tasks.task import Page, Use, seeded_by, task
 from prunus_evals.tokens import Counter, llama2
 
 LENGTHS = (1024, 2048, 4096, 8192, 16384, 32768)
@@ -30,14 +32,14 @@ DEPTHS = (0, 25, 50, 75, 100)
 TOGETHER = 3
 """Questions that ``multi_question`` asks at once."""
 
-ABOUT = About(
-    title="sentences hidden in stories, by length and depth",
-    metrics=("tags_f1", "tags_precision", "tags_recall", "tags_exact", "answer", "gold_recall_4grams"),
-    files=(f"{DATA}.jsonl.xz",),
-    source="stories of SQuALITY v1.3 (public domain); the needles are ours",
-    variants=("base", "reasoning", "multi_question", "multi_answer"),
-    half="all",
-)
+
+@dataclass(frozen=True, slots=True)
+class Needle:
+    """A question, the sentences about things that no story knows and that answer it together, and the answers."""
+
+    question: str
+    sentences: tuple[str, ...]
+    answers: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +56,13 @@ class Haystack:
 
 def needles(variant: str) -> list[Needle]:
     """Return the needles of a variant."""
+    known = json.loads(files(__package__).joinpath("needles.json").read_text("utf-8"))
+    order = [
+        Needle(one["question"], tuple(one["sentences"]), tuple(one["answers"]))
+        for one in known["base" if variant == "multi_question" else variant]
+    ]
     if variant != "multi_question":
-        return list({"base": BASE, "reasoning": REASONING, "multi_answer": MULTI_ANSWER}[variant])
-    order = list(BASE)
+        return order
     seeded_by("multi_question").shuffle(order)
     parts = [order[place:] + order[:place] for place in range(len(order))]
     return [_together(part[:TOGETHER]) for part in parts]
@@ -68,9 +74,19 @@ def _together(part: Sequence[Needle]) -> Needle:
     return Needle(listed, sentences, tuple(answer for needle in part for answer in needle.answers))
 
 
-def pages(use: Callable[[str], bool], variant: str = "base") -> Iterator[Page]:
+@task(
+    "needle",
+    title="sentences hidden in stories, by length and depth",
+    metrics=("tags_f1", "tags_precision", "tags_recall", "tags_exact", "answer", "gold_recall_4grams"),
+    files=(f"{SQUALITY_DATA}.jsonl.xz",),
+    source="stories of SQuALITY v1.3 (public domain); the needles are ours",
+    variants=("base", "reasoning", "multi_question", "multi_answer"),
+    half="all",
+    by_page=True,
+)
+def hidden(use: Use, variant: str = "base") -> Iterator[Page]:
     """Yield the needles for whose key ``use`` is true, each with a function that hides them in stories."""
-    stories = [row.text("text") for row in rows(DATA)]
+    stories = [row.text("text") for row in rows(SQUALITY_DATA)]
     counter = llama2()
     for number, needle in enumerate(needles(variant)):
         key = f"needle:{variant}:{number}"
@@ -117,8 +133,6 @@ def haystack_of(key: str, stories: Sequence[str], counter: Counter, tokens: int)
 
 def _sentences(paragraph: str) -> list[str]:
     """Return the sentences of a paragraph, each with a space after it."""
-    from prunus.core.text.sentences import sentences  # here: importing a task costs nothing
-
     return [f"{sentence.strip()} " for sentence in sentences(paragraph) if sentence.strip()]
 
 

@@ -21,7 +21,7 @@ bootstrap. All of them are measured (``--half all``), because Prunus was never t
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -33,12 +33,12 @@ from prunus.pages.clean.parse import decode, is_binary, source_text
 from prunus.pages.sources import is_address, is_folder, pages_of, read_file
 from prunus_evals.data import Lines, Row
 from prunus_evals.errors import DataMissing
-from prunus_evals.records import About, Document, OutputFormat, Question
+from prunus_evals.metrics.gold import runs
+from prunus_evals.metrics.matching import any_spelling_occurs, normalise
+from prunus_evals.records import Document, OutputFormat, Question
 from prunus_evals.split import digest
-from prunus_evals.tasks import Page
-
-GIVEN = "FILE"
-"""What stands after the colon: the path of a file, in place of a variant."""
+from prunus_evals.tasks.task import Page, Use, task
+from prunus_evals.visible import visible_text
 
 FIELDS = ("question", "pages", "answers", "references", "evidence", "labels", "id")
 CONTENTS = ("file", "html", "text")
@@ -48,17 +48,8 @@ MEDIA |= dict.fromkeys((".txt", ".text"), "text/plain") | dict.fromkeys((".md", 
 FORMATS: dict[str, OutputFormat] = {"text/html": "html", "text/plain": "text", "text/markdown": "markdown"}
 INSIDE = "answer in pages"
 """The label that tells whether the answers stand in the pages: ``yes``, ``no`` or ``in the question``."""
-
 MOST = 1000
 """Files of a folder at most."""
-
-ABOUT = About(
-    title="your own pages and questions, in a file of JSON lines",
-    metrics=("answer", "gold_recall_4grams", "em_share", "token_f1", "rouge_l", "quote_any"),
-    files=(),
-    source="you: see “Measure on your own pages” in docs/evaluation.md",
-    half="all",
-)
 
 
 def check(variant: str) -> Iterator[Question]:
@@ -72,7 +63,18 @@ def check(variant: str) -> Iterator[Question]:
         yield from _read(lines, key, places, labelled=False)
 
 
-def pages(use: Callable[[str], bool], variant: str) -> Iterator[Page]:
+@task(
+    "own",
+    title="your own pages and questions, in a file of JSON lines",
+    metrics=("answer", "gold_recall_4grams", "em_share", "token_f1", "rouge_l", "quote_any"),
+    files=(),
+    source="you: see “Measure on your own pages” in docs/evaluation.md",
+    half="all",
+    path="FILE",
+    check=check,
+    by_page=True,
+)
+def own_questions(use: Use, variant: str) -> Iterator[Page]:
     """Yield the keys of lists of pages for which ``use`` is true, each with a function that reads its questions."""
     lines, groups = _groups(variant)
     for key, places in groups.items():
@@ -166,14 +168,10 @@ class _Pages:
     @cached_property
     def visible(self) -> str:
         """What a person sees of them."""
-        from prunus_evals.visible import visible_text  # here, as in `tasks`: it needs the extra
-
         return "\n".join(visible_text(one.content, FORMATS[one.media_type]) for one in self.documents)
 
 
 def _question(row: Row, task: str, key: str, read: _Pages) -> Question:
-    from prunus_evals.metrics.gold import runs
-
     spellings = [_spellings(row, answer) for answer in row.items_of("answers")] if "answers" in row else []
     references, evidence = _texts(row, "references"), _texts(row, "evidence")
     asked = row.text("question")
@@ -199,8 +197,6 @@ def _question(row: Row, task: str, key: str, read: _Pages) -> Question:
 
 def _inside(question: Question, visible: str) -> str:
     """Return whether all answers stand in what is seen of the pages, or one in the question."""
-    from prunus_evals.metrics.matching import any_spelling_occurs, normalise
-
     asked, seen = normalise(question.question), normalise(visible)
     spellings = [question.spellings(answer) for answer in question.answers]
     if any(any_spelling_occurs(one, asked) for one in spellings):

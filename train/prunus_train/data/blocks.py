@@ -29,7 +29,7 @@ from prunus_evals.data import rows
 from prunus_evals.labels import in_place
 from prunus_evals.metrics import matching
 from prunus_evals.records import Question, one_page
-from prunus_evals.tasks.table_qa import nth_table
+from prunus_evals.tasks.pages import nth_table
 from prunus_train.data.sets import check_files, letters, page_of, table_pages
 
 BUDGETS: Final = (256, 512, 1024, 2048)

@@ -27,7 +27,7 @@ from prunus_evals.errors import DataWrong
 from prunus_evals.labels import PUBLISHED, PrunerRecipe
 from prunus_evals.records import Document, Question, one_page
 from prunus_evals.split import Half, digest
-from prunus_evals.tasks.table_qa import nth_table
+from prunus_evals.tasks.pages import nth_table
 from prunus_train.data.sample_file import SampleFile, SampleUnit, rows_of
 from prunus_train.data.sets import table_pages
 from prunus_train.errors import DataBroken, TrainError

@@ -35,7 +35,7 @@ from prunus_evals.labels import gold_blocks
 from prunus_evals.metrics import matching
 from prunus_evals.records import Question, one_page
 from prunus_evals.split import digest, half
-from prunus_evals.tasks.table_qa import nth_table
+from prunus_evals.tasks.pages import nth_table
 from prunus_train.data.quotes import PageCutter, is_gold
 from prunus_train.data.sets import english_documents, is_used, letters, page_of, table_pages, with_rows
 
