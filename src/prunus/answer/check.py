@@ -126,7 +126,7 @@ class CheckedAnswer:
 
 def split_claims(text: str) -> list[Claim]:
     """Split an answer in Markdown into its sentences; headings, code and table rules hold no claim."""
-    found: list[Claim] = []
+    result: list[Claim] = []
     code = False
     for line in text.split("\n"):
         if _FENCE.match(line):
@@ -134,17 +134,19 @@ def split_claims(text: str) -> list[Claim]:
             continue
         if code or line.lstrip().startswith("#") or _RULE.fullmatch(line):
             continue
-        before = len(found)
+        before = len(result)
         for sentence in sentences(line):
             leading = _LEADING_MARKS.match(sentence)
-            if leading and len(found) > before:  # "... in 1932. [1] Trams ...": the mark belongs to the sentence before
-                numbers = tuple(dict.fromkeys([*found[-1].numbers, *_numbers(leading[0])]))
-                found[-1] = Claim(found[-1].text, numbers)
+            if (
+                leading and len(result) > before
+            ):  # "... in 1932. [1] Trams ...": the sentence before is marked
+                numbers = tuple(dict.fromkeys([*result[-1].numbers, *_numbers(leading[0])]))
+                result[-1] = Claim(result[-1].text, numbers)
                 sentence = sentence[leading.end() :]
             bare = _SPACE_BEFORE_SIGN.sub("", " ".join(_MARKUP.sub(" ", _MARK.sub("", sentence)).split()))
             if any(letter.isalnum() for letter in bare):
-                found.append(Claim(bare, tuple(dict.fromkeys(_numbers(sentence)))))
-    return found
+                result.append(Claim(bare, tuple(dict.fromkeys(_numbers(sentence)))))
+    return result
 
 
 def _numbers(text: str) -> list[int]:
@@ -240,8 +242,8 @@ def _support_of(claim: Claim, cited: Sequence[_Page]) -> tuple[list[Citation], b
         named = {citation.number for citation in citations}
         cited = [page for page in cited if page.number not in named]
     for page in cited:
-        found, support = page.cite_best(claim.text)
-        citations += found
+        result, support = page.cite_best(claim.text)
+        citations += result
         supported = supported or support >= LEAST_SUPPORT
     return citations, supported and not missing
 
@@ -336,7 +338,7 @@ class _Page:
         language = guess_language(claim)
         shares = _shares(claim, language, self._stems(language))
         order = np.argsort(-shares, kind="stable")[:_MOST_EMBEDDED]
-        candidates = [(self._shown[place], segments[place].above) for place in order.tolist()]
+        candidates = [(self._shown[index], segments[index].above) for index in order.tolist()]
         values = _supports(claim, shares[order], candidates, self._meaning)
         top = int(np.argmax(values))
         return segments[int(order[top])], float(max(0.0, values[top]))

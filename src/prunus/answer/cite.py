@@ -20,15 +20,15 @@ def locate(quote: str, tree: Tree) -> Span | None:
     words = quote.strip()
     if not words:
         return None
-    place = tree.canonical.find(words)
-    if place >= 0:
-        return Span(tree.document, place, place + len(words))
+    position = tree.canonical.find(words)
+    if position >= 0:
+        return Span(tree.document, position, position + len(words))
     page, origins = _normal_form(tree.canonical)
     wanted = normalise(words)
-    place = page.find(wanted) if wanted else -1
-    if place < 0:
+    position = page.find(wanted) if wanted else -1
+    if position < 0:
         return None
-    return Span(tree.document, origins[place], origins[place + len(wanted) - 1] + 1)
+    return Span(tree.document, origins[position], origins[position + len(wanted) - 1] + 1)
 
 
 def _normal_form(text: str) -> tuple[str, list[int]]:
@@ -70,7 +70,7 @@ def cite(number: int, quote: str, tree: Tree, span: Span | None = None) -> Citat
     """
     if span is None or not is_found(quote, tree, span):
         span = locate(quote, tree)
-    found = span is not None and is_found(quote, tree, span)
+    result = span is not None and is_found(quote, tree, span)
     place = span or Span(tree.document, 0, 0)
     known = known_metadata(tree)
     return Citation(
@@ -80,11 +80,11 @@ def cite(number: int, quote: str, tree: Tree, span: Span | None = None) -> Citat
         published=known.published or tree.published,
         document=tree.document,
         snapshot=tree.snapshot,
-        quote=tree.canonical[place.start : place.end] if found else quote,
+        quote=tree.canonical[place.start : place.end] if result else quote,
         span=place,
-        xpath=xpath_of(tree, _holder(tree, place)) if found else "",
-        found=found,
-        support=1.0 if found else 0.0,
+        xpath=xpath_of(tree, _holder(tree, place)) if result else "",
+        found=result,
+        support=1.0 if result else 0.0,
         authors=known.authors,
         site=known.site,
     )

@@ -84,7 +84,7 @@ class FoundPages:
     failures: Failures = field(default_factory=Failures)
 
     @property
-    def about(self) -> str:
+    def queries(self) -> str:
         """The queries of the plan, joined to one text."""
         return " ".join(dict.fromkeys(query.text for query in self.plan.queries)) if self.plan else ""
 
@@ -198,7 +198,7 @@ async def _search(search: Search, found: FoundPages) -> AsyncIterator[Event]:
     if errors and not lists:
         raise errors[0]
     if not found.hits:
-        raise NothingFound("the search found nothing for this question", subject=found.about[:200])
+        raise NothingFound("the search found nothing for this question", subject=found.queries[:200])
 
 
 def _shown_warnings(warnings: Sequence[str], options: WebOptions) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ async def gather_evidence(run: Run, documents: Documents, indexes: Finder | None
     if documents.own_scorer is not None:
         engines = replace(engines, scorer=documents.own_scorer)
     with run.stages.stage("prune", budget=budget) as detail:
-        arguments = (documents, asked.sought, budget, "html", asked.options, engines)
+        arguments = (documents, asked.full_question, budget, "html", asked.options, engines)
         context = await asyncio.to_thread(lambda: prune(*cast(Any, arguments)))
         kept = await asyncio.to_thread(lambda: context.kept)  # once: each access makes the records anew
         detail |= {"tokens": context.tokens, "kept": len(kept), "blocks": len(context.blocks)}
@@ -83,7 +83,7 @@ async def gather_evidence(run: Run, documents: Documents, indexes: Finder | None
     if not run.chosen:
         return
     yield ExtractedEvent([segment.passage for segment in run.chosen])
-    order = {document: place for place, document in enumerate(trees)}
+    order = {document: index for index, document in enumerate(trees)}
     by_page = sorted(run.chosen, key=lambda segment: (order[segment.span.document], segment.span.start))
     pages = [(trees[document], list(group)) for document, group in groupby(by_page, key=_document_of)]
     shown = [(tree, tuple(segment.passage for segment in group), _as_markdown(group)) for tree, group in pages]
@@ -101,7 +101,7 @@ async def _with_indexes(run: Run, documents: Documents, indexes: Finder, budget:
     share = budget if run.asked.budget is not None else min(budget, BUDGET)
     with run.stages.stage("retrieve", indexes=indexes.location, budget=share) as detail:
         try:
-            with_hits = await asyncio.to_thread(indexes.find, run.asked.sought, documents, share)
+            with_hits = await asyncio.to_thread(indexes.find, run.asked.full_question, documents, share)
         except OutsideFailed as error:
             if not documents.trees:
                 raise
@@ -120,11 +120,11 @@ async def _load_pictures(run: Run, kept: Sequence[BlockRecord]) -> None:
         return
     with run.stages.stage("pictures") as detail:
         wanted = [(page.tree.document, url) for page in run.references for url in addresses(page.tree, kept)][:most]
-        found = await load([url for _, url in wanted], run.pages, run.failures, run.seconds(0.2)) if wanted else {}
+        result = await load([url for _, url in wanted], run.pages, run.failures, run.seconds(0.2)) if wanted else {}
         for document, url in wanted:
-            if url in found:
-                run.pictures.setdefault(document, []).append(found[url])
-        detail["sent"] = list(found)
+            if url in result:
+                run.pictures.setdefault(document, []).append(result[url])
+        detail["sent"] = list(result)
 
 
 async def _budget(run: Run) -> int:
@@ -170,39 +170,39 @@ async def _extract(run: Run, tagged: Sequence[Segment], urls: dict[str, str]) ->
     """Return the segments that bear on the question; the spare extractor reads pages for which the model fails."""
     engines, by_tag = run.engines, {segment.tag: segment for segment in tagged}
     if not per_page(run):
-        chosen = await engines.extractor.extract(run.asked.sought, tagged) or []
+        chosen = await engines.extractor.extract(run.asked.full_question, tagged) or []
         return [by_tag[tag] for tag in chosen if tag in by_tag]
     pages = {document: list(group) for document, group in groupby(tagged, key=_document_of)}
     if run.afford() < 3 * LEAST_ROOM:  # room for one extraction call, and for the answer
         failed: dict[str, str] = dict.fromkeys(pages, "too few tokens are left to ask the model about pages")
-        found: dict[str, list[int]] = {}
+        result: dict[str, list[int]] = {}
     else:
-        found, failed = await _extract_pages(run, pages)
+        result, failed = await _extract_pages(run, pages)
     if failed and engines.spare is not None:
         remaining = [segment for document in failed for segment in pages[document]]
-        for tag in await engines.spare.extractor.extract(run.asked.sought, remaining) or []:
-            found.setdefault(by_tag[tag].span.document, []).append(tag)
+        for tag in await engines.spare.extractor.extract(run.asked.full_question, remaining) or []:
+            result.setdefault(by_tag[tag].span.document, []).append(tag)
         reasons = list(dict.fromkeys(failed.values()))
         several = f"{len(failed)} of {len(pages)} pages" if len(failed) > 1 else urls[next(iter(failed))] or "a page"
         run.failures["extractor"] = f"{several}: extracted without the model: {'; '.join(reasons)[:300]}"
         if len(failed) == len(pages):
             run.names["extractor"] = "sentences"
-    elif failed and not found:
+    elif failed and not result:
         raise OutsideFailed(f"no page could be extracted: {next(iter(failed.values()))}", subject="extractor")
-    return [by_tag[tag] for document in pages for tag in sorted(found.get(document, ())) if tag in by_tag]
+    return [by_tag[tag] for document in pages for tag in sorted(result.get(document, ())) if tag in by_tag]
 
 
 async def _extract_pages(run: Run, pages: dict[str, list[Segment]]) -> tuple[dict[str, list[int]], dict[str, str]]:
     """Extract from each page alone, several at once; return the tags by page, and the reasons of pages that failed."""
     gate = asyncio.Semaphore(_AT_ONCE)
-    found: dict[str, list[int]] = {}
+    result: dict[str, list[int]] = {}
     failed: dict[str, str] = {}
 
     async def extract(document: str, page: list[Segment]) -> None:
         async with gate:
             try:
-                tags = await run.engines.extractor.extract(run.asked.sought, page)
-                found[document] = list(tags or ())
+                tags = await run.engines.extractor.extract(run.asked.full_question, page)
+                result[document] = list(tags or ())
             except (OutsideFailed, BadBudget) as error:
                 failed[document] = str(error)
 
@@ -219,7 +219,7 @@ async def _extract_pages(run: Run, pages: dict[str, list[Segment]]) -> tuple[dic
         for task in tasks.values():
             task.cancel()
         await asyncio.gather(*tasks.values(), return_exceptions=True)
-    return found, failed
+    return result, failed
 
 
 def _as_markdown(tagged: Sequence[Segment]) -> str:

@@ -53,7 +53,7 @@ async def load(wanted: Sequence[str], pages: Pages, failures: Failures, seconds:
 
     :param seconds: time limit for all pictures, at most 20; None is 20.
     """
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     end = asyncio.get_running_loop().time() + min(_SECONDS, seconds if seconds is not None else _SECONDS)
     async with aclosing(pages(wanted)) as coming:
         while True:
@@ -62,16 +62,16 @@ async def load(wanted: Sequence[str], pages: Pages, failures: Failures, seconds:
                     arrived = await anext(coming, None)
             except TimeoutError:
                 failures["pictures"] = "not all pictures came in the time that was left"
-                return found
+                return result
             if arrived is None:
-                return found
+                return result
             url, page = arrived
             if isinstance(page, PrunusError):
                 failures.note(page, f"picture {url}")
                 continue
             data = as_data(page)
             if data:
-                found[url] = data
+                result[url] = data
             else:
                 reason = f"{url}: not a PNG, JPEG, GIF or WebP picture of at most {_LARGEST >> 20} MiB"
                 failures.note(OutsideFailed(reason, subject=url), f"picture {url}")

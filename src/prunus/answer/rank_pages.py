@@ -82,19 +82,19 @@ def rank(
     snippets = [page.hit.snippet.strip() or page.hit.title.strip() for page in pages]
     items = [(index, 0, text) for index, text in enumerate(snippets) if text]
     items += [(index, 1, page.content) for index, page in enumerate(pages) if page.content.strip()]
-    found = np.full((len(pages), 2), -np.inf)
+    result = np.full((len(pages), 2), -np.inf)
     if items:
         values = _best(queries, [text for _, _, text in items], scores)
         for (index, kind, _), value in zip(items, values.tolist(), strict=True):
-            found[index, kind] = value
-    best = found.max(1) if len(pages) else np.zeros(0)
+            result[index, kind] = value
+    best = result.max(1) if len(pages) else np.zeros(0)
     order = [index for index in np.argsort(-best, kind="stable").tolist() if np.isfinite(best[index])]
     ranked = []
-    for place, index in enumerate(order[:top], 1):
-        page, (snippet, content) = pages[index], found[index].tolist()
+    for at, index in enumerate(order[:top], 1):
+        page, (snippet, content) = pages[index], result[index].tolist()
         by: Literal["snippet", "content"] = "content" if content > snippet else "snippet"
         published = page.published or page.hit.published
-        ranked.append(RankedPage(page.hit, place, float(best[index]), by, snippet, content, published))
+        ranked.append(RankedPage(page.hit, at, float(best[index]), by, snippet, content, published))
     return ranked
 
 

@@ -71,7 +71,7 @@ class Asked:
     """A question, and how it is to be answered.
 
     :param budget: tokens of evidence; None follows the model's window.
-    :param about: a self-contained form of the question, by which passages are chosen; '' for the question itself.
+    :param rewritten: a self-contained form of the question, by which passages are chosen; '' for the question itself.
     :param chat: earlier turns and their sources; this turn is added to it.
     :param indexes: searched too; the documents found compete with the pages.
     """
@@ -79,14 +79,14 @@ class Asked:
     question: str
     budget: int | None = None
     options: Options = field(default_factory=Options)
-    about: str = ""
+    rewritten: str = ""
     chat: Conversation | None = None
     indexes: Finder | None = None
 
     @property
-    def sought(self) -> str:
+    def full_question(self) -> str:
         """The text by which passages are chosen."""
-        return self.about or self.question
+        return self.rewritten or self.question
 
 
 @dataclass(slots=True)

@@ -61,8 +61,8 @@ async def answer_in_groups(run: Run, groups: Sequence[Documents]) -> AsyncIterat
     :raises NothingFound: no group has evidence, and the options do not allow an answer without a page.
     """
     indexes = run.asked.indexes
-    for place, documents in enumerate(groups):
-        async for event in gather_evidence(run, documents, None if place else indexes):
+    for index, documents in enumerate(groups):
+        async for event in gather_evidence(run, documents, None if index else indexes):
             yield event
         if run.references:
             break
@@ -297,37 +297,37 @@ async def answer_from_web(
     :raises OutsideFailed: no provider answered, or no page could be read.
     """
     assert engines.web is not None  # a caller that searches the web asks for its engines
-    found, web = FoundPages(), engines.web
-    run = start(asked, engines, found.failures)
+    result, web = FoundPages(), engines.web
+    run = start(asked, engines, result.failures)
     run.names.update(web.names)
     run.pages = web.pages
     turns = asked.chat.turns if asked.chat is not None else []
     search = Search([*turns, Message("user", asked.question)], web, asked.options.web, run.stages)
-    found.plan, failed = await plan_search(search)
+    result.plan, failed = await plan_search(search)
     if failed:
-        found.failures["planner"] = failed
+        result.failures["planner"] = failed
         run.names["planner"] = "rules"
-    yield PlanEvent(found.plan)
+    yield PlanEvent(result.plan)
     if documents is not None:
         for tree in documents.trees:
             yield PageEvent(tree.url, tree.title)
         for name, reason in documents.failures.items():
-            found.failures[name] = reason
+            result.failures[name] = reason
             yield PageEvent(name, failure=reason)
     kept = list(documents.trees) if documents is not None else []
-    if not found.plan.needs_search and not kept and asked.indexes is None:
-        async for event in _without_search(run, found):
+    if not result.plan.needs_search and not kept and asked.indexes is None:
+        async for event in _without_search(run, result):
             yield event
         return
-    if found.plan.needs_search:
-        async for event in _find(search, found, bool(kept) or asked.indexes is not None):
+    if result.plan.needs_search:
+        async for event in _find(search, result, bool(kept) or asked.indexes is not None):
             yield event
     if turns:  # a follow-up question refers to earlier turns; the plan's queries are self-contained
-        run.asked = replace(asked, about=found.about)
+        run.asked = replace(asked, rewritten=result.queries)
     best = asked.options.web.pages  # the next best pages are a second try, where the best hold no evidence
-    groups = [[*kept, *found.trees[:best]], found.trees[best : 2 * best]]
+    groups = [[*kept, *result.trees[:best]], result.trees[best : 2 * best]]
     groups = [group for group in groups if group] or [[]]
-    async for event in answer_in_groups(run, [Documents(group, found.failures) for group in groups]):
+    async for event in answer_in_groups(run, [Documents(group, result.failures) for group in groups]):
         yield event
 
 

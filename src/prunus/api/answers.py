@@ -245,11 +245,11 @@ async def found_pages(
     options = replace(chosen, search=search or chosen.search, web=replace(chosen.web, always=True))
     web = await in_a_thread(lambda: web_engines(settings, options))
     stages = StageTimer(web.meter, options.trace)
-    found = FoundPages()
+    result = FoundPages()
     wanted = Search([Message("user", question)], web, options.web, stages)
-    found.plan, failed = await plan_search(wanted)
+    result.plan, failed = await plan_search(wanted)
     if failed:
-        found.failures["planner"] = failed
-    async for _ in find_pages(wanted, found):
+        result.failures["planner"] = failed
+    async for _ in find_pages(wanted, result):
         pass
-    return Documents(found.trees[: options.web.pages], found.failures)
+    return Documents(result.trees[: options.web.pages], result.failures)

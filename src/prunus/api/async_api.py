@@ -73,10 +73,10 @@ async def _fetched(addresses: Sequence[str], settings: Settings, strict: bool) -
     from ..web.reader import PageReader  # here: most calls fetch nothing
 
     reader = await in_a_thread(lambda: PageReader(settings))
-    found: list[Page | PrunusError] = []
+    result: list[Page | PrunusError] = []
     async with aclosing(reader.fetch_many(addresses)) as pages:
         async for page in pages:
-            found.append(page)
+            result.append(page)
             if strict and isinstance(page, PrunusError):
                 break
-    return found
+    return result

@@ -104,12 +104,12 @@ class Index:
             identity, dimension = identity_of(embedder)
             store = make_engine("store", engine, **at, embedder=identity, dimension=dimension, create=True)
             store.put_notes({BUILT: json.dumps(asdict(built))})
-        found = cls(store, settings, options)
-        if preset and found.built.preset != preset:
+        result = cls(store, settings, options)
+        if preset and result.built.preset != preset:
             raise BadInput(
                 f"{store.location}: this index was not built with the preset {preset}", subject=store.location
             )
-        return found
+        return result
 
     # --- engines, made when they are first needed ---------------------------------------------
 
@@ -276,13 +276,13 @@ class Index:
         :raises BadInput: a document is not in the index.
         """
         known = {document.id for document in self.store.documents()}
-        found = []
+        result = []
         for name in given:
             id = name if name in known else absolute(Path(name))
             if id not in known:
                 raise BadInput(f"{self.location}: there is no document {name!r}; see prunus index info", subject=name)
-            found.append(id)
-        return list(dict.fromkeys(found))
+            result.append(id)
+        return list(dict.fromkeys(result))
 
     def known(self) -> dict[str, str]:
         """Return the digest of each document's source, by id."""

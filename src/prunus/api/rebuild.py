@@ -69,37 +69,37 @@ def rebuild(index: str, settings: Settings) -> Rebuilt:
     folder = Path(index).expanduser()
     if not (folder / FILE).is_file():
         raise BadInput(f"{folder}: there is no index", subject=str(folder))
-    found = _stored(folder / FILE)
-    if not found.documents:
+    result = _stored(folder / FILE)
+    if not result.documents:
         raise BadInput(
             f"{folder}: no document in it is whole; build it again with prunus index add in another folder",
             subject=str(folder),
         )
-    notes = json.loads(found.notes.get(BUILT, "{}"))
+    notes = json.loads(result.notes.get(BUILT, "{}"))
     built = Built(preset=notes.get("preset", ""), embedder=notes.get("embedder", ""))
     options = Options(embedder=built.named_embedder)
     embedder, dimension = identity_of(one_engine("embedder", settings, options))
-    if found.embedder not in ("", embedder):
+    if result.embedder not in ("", embedder):
         raise BadInput(
-            f"{folder}: this index was built with the embedder {found.embedder}, not with {embedder}; set embedder "
+            f"{folder}: this index was built with the embedder {result.embedder}, not with {embedder}; set embedder "
             "to that one",
             subject=str(folder),
         )
     new = folder.with_name(f"{folder.name}.new")
     shutil.rmtree(new, ignore_errors=True)  # of a run that was stopped
     store = make_engine("store", "file", folder=new, embedder=embedder, dimension=dimension, create=True)
-    store.put_notes({name: text for name, text in found.notes.items() if name in (BUILT, COST)})
+    store.put_notes({name: text for name, text in result.notes.items() if name in (BUILT, COST)})
     opened = Index(store, settings, options)
-    if BUILT not in found.notes:
-        found.lost.append("the settings it was built with (now the defaults)")
-    opened.builder.add(_sources(found.documents))
+    if BUILT not in result.notes:
+        result.lost.append("the settings it was built with (now the defaults)")
+    opened.builder.add(_sources(result.documents))
     opened.update()
     aside = folder.with_name(f"{folder.name}.old")
     if aside.exists():
         aside = next(path for n in count(2) if not (path := folder.with_name(f"{folder.name}.old-{n}")).exists())
     folder.rename(aside)
     new.rename(folder)
-    return Rebuilt(len(found.documents), found.lost, aside)
+    return Rebuilt(len(result.documents), result.lost, aside)
 
 
 def _sources(documents: Sequence[IndexedDocument]) -> Iterator[Any]:
@@ -124,21 +124,21 @@ def _stored(path: Path) -> _Stored:
 
     Rows have had a checksum since layout 2, in the column ``seal`` there.
     """
-    found = _Stored()
+    result = _Stored()
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", isolation_level=None, uri=True)) as file:
             columns = {row[1] for row in _rows(file, "PRAGMA table_info(documents)")}
             summed = next((name for name in ("checksum", "seal") if name in columns), "")
             for (embedder,) in _rows(file, "SELECT value FROM meta WHERE name = 'embedder'"):
-                found.embedder = str(embedder)
+                result.embedder = str(embedder)
             for name, text, known in _rows(file, f"SELECT name, text, {summed or 'NULL'} FROM notes"):  # noqa: S608 - ours
                 if not summed or checksum(name, text) == known:
-                    found.notes[name] = text
+                    result.notes[name] = text
             for number in _numbers(file):
-                _take(file, number, summed, found)
+                _take(file, number, summed, result)
     except ERRORS:  # no database any more: what was read until here is whole
         pass
-    return found
+    return result
 
 
 def _rows(file: sqlite3.Connection, query: str, *values: int) -> Iterator[tuple[Any, ...]]:

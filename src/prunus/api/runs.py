@@ -127,17 +127,17 @@ def _longest_first(secrets: Iterable[str]) -> list[str]:
 
 def settings_to(settings: Settings) -> dict[str, Any]:
     """Return the settings that an answer depends on, where they differ from the defaults."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for field in fields(Settings):
         value = getattr(settings, field.name)
         default = field.default if field.default_factory is MISSING else field.default_factory()
         if field.name == "path_options":
             value = {name: value[name] for name in _PATH_OPTIONS if name in value}
         if field.name in RECORDED and value != default:
-            found[field.name] = _safe(value)
+            result[field.name] = _safe(value)
     if not settings.reranker:  # what is installed on the machine of the replay must not change an answer
-        found["reranker"] = installed_reranker() or NO_RERANKER
-    return found
+        result["reranker"] = installed_reranker() or NO_RERANKER
+    return result
 
 
 def _safe(value: Any) -> Any:

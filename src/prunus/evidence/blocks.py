@@ -105,10 +105,10 @@ class Blocks:
     def contexts(self) -> list[Breadcrumbs]:
         """The breadcrumbs of each block: headings, table caption and header, lead of its list."""
         if not self._contexts and self.blocks:
-            found: list[Breadcrumbs] = []  # another thread may ask meanwhile, and must not get a part
+            result: list[Breadcrumbs] = []  # another thread may ask meanwhile, and must not get a part
             for document, group in groupby(self.blocks, key=attrgetter("document")):
-                found.extend(breadcrumbs_of(self.trees[document], ((b.node, b.lo, b.hi) for b in group)))
-            self._contexts = found
+                result.extend(breadcrumbs_of(self.trees[document], ((b.node, b.lo, b.hi) for b in group)))
+            self._contexts = result
         return self._contexts
 
     def span(self, index: int) -> tuple[int, int]:

@@ -36,19 +36,23 @@ def breadcrumbs_of(tree: Tree, blocks: Iterable[tuple[int, int, int]]) -> list[B
     """
     headings = _headings(tree)
     leads: dict[int, str] = {}
-    found: list[Breadcrumbs] = []
+    result: list[Breadcrumbs] = []
     open_headings: list[tuple[int, int, int]] = []  # node, level, end of scope
-    place = 0
+    position = 0
     for node, lo, hi in blocks:
-        while place < len(headings) and headings[place][0] < lo:
-            heading = headings[place]
+        while position < len(headings) and headings[position][0] < lo:
+            heading = headings[position]
             while open_headings and (open_headings[-1][1] >= heading[1] or open_headings[-1][2] <= heading[0]):
                 open_headings.pop()
             open_headings.append(heading)
-            place += 1
+            position += 1
         level = 7
-        if place < len(headings) and headings[place][0] < hi and tree.words[headings[place][0]] == tree.words[lo]:
-            level = headings[place][1]  # the block begins with a heading, so it opens a section at that level
+        if (
+            position < len(headings)
+            and headings[position][0] < hi
+            and tree.words[headings[position][0]] == tree.words[lo]
+        ):
+            level = headings[position][1]  # the block begins with a heading, so it opens a section at that level
         path = tuple(heading for heading, depth, end in open_headings if end > lo and depth < level)
         table, item_list = _surroundings(tree, node, lo)
         lead = ""
@@ -58,13 +62,13 @@ def breadcrumbs_of(tree: Tree, blocks: Iterable[tuple[int, int, int]]) -> list[B
                 leads[holder] = _table_lead(tree, holder) if table >= 0 else _list_lead(tree, holder)
             lead = leads[holder]
         context = Breadcrumbs(path, path[-1] if path else -1, table, lead)
-        found.append(found[-1] if found and found[-1] == context else context)  # share equal objects: saves memory
-    return found
+        result.append(result[-1] if result and result[-1] == context else context)  # share equal objects: saves memory
+    return result
 
 
 def _headings(tree: Tree) -> list[tuple[int, int, int]]:
     """List the headings as (node, level, end of scope); a heading covers the nodes after it in its container."""
-    found = []
+    result = []
     for node, tag in enumerate(tree.tag):
         if tag in rules.HEADINGS and tree.word_count(node):
             above = tree.parent[node]
@@ -73,8 +77,8 @@ def _headings(tree: Tree) -> list[tuple[int, int, int]]:
                 above = tree.parent[above]
             if tree.tag[above] in ("header", "hgroup"):
                 above = tree.parent[above]
-            found.append((node, int(tag[1]), tree.end[above]))
-    return found
+            result.append((node, int(tag[1]), tree.end[above]))
+    return result
 
 
 def _surroundings(tree: Tree, node: int, lo: int) -> tuple[int, int]:

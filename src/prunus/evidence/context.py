@@ -171,7 +171,7 @@ class Records(Sequence[BlockRecord]):
     def __getitem__(self, index: slice) -> list[BlockRecord]: ...
     def __getitem__(self, index: int | slice) -> BlockRecord | list[BlockRecord]:
         if isinstance(index, slice):
-            return [self._record(place) for place in range(*index.indices(len(self)))]
+            return [self._record(at) for at in range(*index.indices(len(self)))]
         return self._record(range(len(self))[index])
 
     def __iter__(self) -> Iterator[BlockRecord]:

@@ -210,9 +210,9 @@ class _Cutter:
             if stop - index > 1 and words[hi] - words[lo] <= self.max_words:
                 grouped.append((lo, hi, False))
             else:
-                for place in range(index + 1, stop):
-                    if tag[parts[place][0]] == "dd":
-                        self.terms[parts[place][0]] = lo
+                for at in range(index + 1, stop):
+                    if tag[parts[at][0]] == "dd":
+                        self.terms[parts[at][0]] = lo
                 grouped.extend(parts[index:stop])
             index = stop
         return grouped

@@ -93,18 +93,18 @@ def text_for_file(tree: Tree, marked: str, styled: bool = False) -> str:
 
 def _prologue(text: str) -> int:
     """Return the place after the document type, white space and comments; without a document type, the start."""
-    start = place = int(text.startswith("\ufeff"))
-    while place < len(text):
-        if text[place].isspace():
-            place += 1
+    start = position = int(text.startswith("\ufeff"))
+    while position < len(text):
+        if text[position].isspace():
+            position += 1
             continue
-        is_comment = text.startswith("<!--", place)
-        end = text.find("-->" if is_comment else ">", place + 2)
-        if text[place : place + 9].lower() == "<!doctype" and end >= 0:
+        is_comment = text.startswith("<!--", position)
+        end = text.find("-->" if is_comment else ">", position + 2)
+        if text[position : position + 9].lower() == "<!doctype" and end >= 0:
             return end + 1
-        if end < 0 or not (is_comment or text.startswith("<?", place)):
+        if end < 0 or not (is_comment or text.startswith("<?", position)):
             break
-        place = end + (3 if is_comment else 1)
+        position = end + (3 if is_comment else 1)
     return start
 
 

@@ -138,14 +138,14 @@ def _elements(blocks: Blocks, block: Block) -> list[int]:
     """Return the whole child elements in a run that hold words, without those within lines of text."""
     tree = blocks.trees[block.document]
     words, end = tree.words, tree.end
-    found: list[int] = []
+    result: list[int] = []
     node = block.lo
     while node < block.hi and tree.parent[node] == block.node:
         own = tree.tag[node] and tree.tag[node] not in rules.INLINE
         if own and end[node] <= block.hi and words[end[node]] > words[node]:
-            found.append(node)
+            result.append(node)
         node = end[node]
-    return found
+    return result
 
 
 def path_prompt(query: str, html: str, prompt: str = "paths") -> list[Message]:

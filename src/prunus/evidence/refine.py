@@ -31,7 +31,7 @@ class Expanded:
 
         :param kept: indices of the coarse blocks.
         """
-        return [place for place, parent in enumerate(self.parents) if parent in kept]
+        return [index for index, parent in enumerate(self.parents) if parent in kept]
 
 
 def expand(coarse: Blocks, max_words: int) -> Expanded:
@@ -47,9 +47,9 @@ def expand(coarse: Blocks, max_words: int) -> Expanded:
     parents: list[int] = []
     for index, parts in enumerate(parts_of):
         inherited = [
-            place
+            at
             for needed in coarse.blocks[index].requires
-            for place in range(offsets[needed], offsets[needed + 1])
+            for at in range(offsets[needed], offsets[needed + 1])
             if needed != index
         ]
         shift = offsets[index] - index  # :func:`split` counts from the index of the coarse block

@@ -262,11 +262,11 @@ def _inside(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
 
 def _remaining(spans: Sequence[tuple[int, int]], taken: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Yield the parts of spans outside the taken spans; both are in order."""
-    place = 0
+    position = 0
     for start, end in spans:
-        while place < len(taken) and taken[place][1] <= start:
-            place += 1
-        index = place
+        while position < len(taken) and taken[position][1] <= start:
+            position += 1
+        index = position
         while index < len(taken) and taken[index][0] < end:
             if taken[index][0] > start:
                 yield start, taken[index][0]

@@ -35,19 +35,19 @@ def extremes(
     :returns: per row, whether it holds the extreme of a named column, and of how many others as a share of them.
     """
     columns: dict[str, list[tuple[int, float]]] = {}
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         heads = row.label.split(" | ")
         for number, cell in enumerate((row.shown or row.text).split("\t")):
             value = number_in(cell)
             if value is not None:
-                columns.setdefault(heads[number] if number < len(heads) else str(number), []).append((place, value))
+                columns.setdefault(heads[number] if number < len(heads) else str(number), []).append((index, value))
     named, other, others = np.zeros(len(rows)), np.zeros(len(rows)), 0
     for head, cells in columns.items():
         if 2 * len(cells) < len(rows):
             continue
         values = [value for _, value in cells]
         best = min(values) if low else max(values)
-        holders = [place for place, value in cells if value == best]
+        holders = [index for index, value in cells if value == best]
         if len(holders) * 2 > len(cells):
             continue  # a column of equal numbers has no extreme
         if is_named(head):
@@ -61,10 +61,10 @@ def extremes(
 def number_in(cell: str) -> float | None:
     """Return the number of a cell: its year, where it holds one, else its first number; None where it holds none."""
     year = _YEAR.search(cell[:80])
-    found = year or _FIGURE.search(cell[:80])
-    if found is None:
+    result = year or _FIGURE.search(cell[:80])
+    if result is None:
         return None
-    digits = re.sub(r"[,\u2009\u202f](?=\d{3})", "", found.group().replace("\u2212", "-"))
+    digits = re.sub(r"[,\u2009\u202f](?=\d{3})", "", result.group().replace("\u2212", "-"))
     return bounded_float(digits.replace(",", "."), None, least=-1e18, most=1e18)
 
 
@@ -168,16 +168,16 @@ class Question:
 
     def head(self, text: str) -> frozenset[str]:
         """Return the stems of a heading or a label."""
-        found = self._heads.get(text)
-        if found is None:
-            found = self._heads[text] = frozenset(stem(tokens(text), self.language))
-        return found
+        result = self._heads.get(text)
+        if result is None:
+            result = self._heads[text] = frozenset(stem(tokens(text), self.language))
+        return result
 
     @cached_property
     def named(self) -> list[int]:
         """The places of the terms that are names or numbers."""
         kept = set(stem([word for part in _names(self.query) for word in tokens(part)], self.language))
-        return [place for place, term in enumerate(self.terms) if term in kept]
+        return [index for index, term in enumerate(self.terms) if term in kept]
 
     @cached_property
     def held(self) -> NDArray[np.bool_]:
@@ -202,8 +202,8 @@ class Question:
     @cached_property
     def features(self) -> Numbers:
         """The features of each segment, in the order of :data:`NAMES` [segments, features]."""
-        found = self._lexical() | self._layout() | self._tables() | self._kinds()
-        return np.stack([np.asarray(found[name], np.float64) for name in NAMES], axis=1)
+        result = self._lexical() | self._layout() | self._tables() | self._kinds()
+        return np.stack([np.asarray(result[name], np.float64) for name in NAMES], axis=1)
 
     def bearing(self, best: Sequence[int]) -> Numbers:
         """Return what tells whether the pages bear on the question at all, in the order of :data:`BEARING`.
@@ -218,7 +218,7 @@ class Question:
         anywhere = (everywhere.any(axis=0) @ shares).item()
         single = float((everywhere[few] @ shares).max())
         together = float(everywhere[few].any(axis=0).mean()) if self.terms else 0.0
-        found = {
+        result = {
             "one": 1.0,
             "anywhere": anywhere,
             "top": (everywhere[top] @ shares).item(),
@@ -235,7 +235,7 @@ class Question:
             "unspaced_pairs": unspaced * float(self.features[few, NAMES.index("pairs")].max()),
             "unspaced_cosine": unspaced * float(cosines[few].max()),
         }
-        return np.asarray([found[name] for name in BEARING])
+        return np.asarray([result[name] for name in BEARING])
 
     def _lexical(self) -> dict[str, Numbers]:
         shares, held, everywhere = self.shares, self.held, self.held | self.held_above
@@ -281,11 +281,11 @@ class Question:
         sizes = [_size(segment.text) for segment in tagged]
         kinds = [segment.kind for segment in tagged]
         lead, seen = np.zeros(len(tagged)), dict[str, int]()
-        for place, segment in enumerate(tagged):
+        for index, segment in enumerate(tagged):
             document = segment.span.document
-            if kinds[place] == "sentence" and sizes[place] >= 6 and seen.get(document, 0) < _LEAD:
+            if kinds[index] == "sentence" and sizes[index] >= 6 and seen.get(document, 0) < _LEAD:
                 seen[document] = seen.get(document, 0) + 1
-                lead[place] = 1 / seen[document]
+                lead[index] = 1 / seen[document]
         result: dict[str, Numbers] = {
             "short": np.asarray(
                 [size < 4 and not _NUMBER.search(s.text) for size, s in zip(sizes, tagged, strict=True)]
@@ -336,13 +336,13 @@ class Question:
     def _runs(self) -> list[list[int]]:
         """Return the places of the rows of each table, two rows and more."""
         runs: list[list[int]] = []
-        for place, segment in enumerate(self.tagged):
+        for index, segment in enumerate(self.tagged):
             if segment.kind != "row" or "\t" not in segment.text:
                 continue
-            if place and runs and runs[-1][-1] == place - 1 and self.neighbours[place - 1]:
-                runs[-1].append(place)
+            if index and runs and runs[-1][-1] == index - 1 and self.neighbours[index - 1]:
+                runs[-1].append(index)
             else:
-                runs.append([place])
+                runs.append([index])
         return [run for run in runs if len(run) > 1]
 
     def _is_named(self, head: str) -> bool:
@@ -401,8 +401,8 @@ def _size(text: str) -> int:
 
 def _counts(words: Sequence[str], nouns: set[str]) -> bool:
     """Tell whether a noun stands within three words behind a number."""
-    for place, word in enumerate(words):
-        if word[0].isdigit() and not nouns.isdisjoint(words[place + 1 : place + 4]):
+    for index, word in enumerate(words):
+        if word[0].isdigit() and not nouns.isdisjoint(words[index + 1 : index + 4]):
             return True
     return False
 

@@ -53,9 +53,9 @@ def read(reranker: Reranker | None, question: Question, scores: Numbers) -> Numb
     if not weight:
         return None
     best = np.argsort(-scores, kind="stable")[:READ].tolist()
-    found = weight * np.asarray(reranker.rerank(question.query, pair_texts(question.tagged, best)), np.float64)
-    added = np.full(len(scores), found.min())
-    added[best] = found
+    result = weight * np.asarray(reranker.rerank(question.query, pair_texts(question.tagged, best)), np.float64)
+    added = np.full(len(scores), result.min())
+    added[best] = result
     return added
 
 

@@ -320,11 +320,11 @@ class Guard:
         opened = False
         for raw, seen in parts:
             done = 0
-            for found in _OPEN.finditer(raw) if raw == seen else ():
-                opened = opened or "[" in raw[: found.start()]
-                if found[0] != ":" or defines or not opened:
-                    out += raw[done : found.start()] + "\\"
-                    done = found.start()
+            for result in _OPEN.finditer(raw) if raw == seen else ():
+                opened = opened or "[" in raw[: result.start()]
+                if result[0] != ":" or defines or not opened:
+                    out += raw[done : result.start()] + "\\"
+                    done = result.start()
             opened = opened or (raw == seen and "[" in raw)
             out += raw[done:]
         return out
@@ -344,8 +344,8 @@ class Guard:
             else:
                 words[-1].append(part)
         out = ""
-        for place, word in enumerate(words):
-            after = _joined(words[place + 1]) if place + 1 < len(words) else ""
+        for index, word in enumerate(words):
+            after = _joined(words[index + 1]) if index + 1 < len(words) else ""
             out += self._word(word, out[-1:] == "`" or after[:1] == "`")
         return out
 
@@ -402,9 +402,9 @@ def _joined(parts: Sequence[_Part]) -> str:
 def _hosts(seen: str) -> Iterator[tuple[int, int]]:
     """Yield the slices that a renderer could take for an e-mail address or a name of a host, with its path."""
     reached = 0
-    for found in _HOST.finditer(seen):
-        name = found[0].rstrip("._-+%@")
-        start, end = found.end() - len(found[0].lstrip("_")), found.start() + len(name)
+    for match in _HOST.finditer(seen):
+        name = match[0].rstrip("._-+%@")
+        start, end = match.end() - len(match[0].lstrip("_")), match.start() + len(name)
         if start >= reached and (_TOP_LEVEL.search(name) or _MAIL.search(name)):
             path = _PATH.match(seen, end)
             reached = path.end() if path else end

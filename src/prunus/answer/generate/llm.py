@@ -55,7 +55,7 @@ class Engine:
             raise BadInput("answer: the question is empty", subject="query")
         if not sources:
             raise NothingFound("no source bears on the question; nothing is invented", subject=query[:80])
-        numbered = [(source.number or place, source) for place, source in enumerate(sources, 1)]
+        numbered = [(source.number or index, source) for index, source in enumerate(sources, 1)]
         messages = render(
             "answer",
             sources=[_quoted(number, source) for number, source in numbered],

@@ -120,7 +120,7 @@ def question_about(conversation: Sequence[Message], now: datetime, limit: int = 
     turns = [message for message in conversation if message.role != "system" and message.content.strip()]
     if not any(message.role == "user" for message in turns):
         raise BadInput("planner: there is no question", subject="conversation")
-    last = max(place for place, message in enumerate(turns) if message.role == "user")
+    last = max(index for index, message in enumerate(turns) if message.role == "user")
     return render(
         "plan",
         now=f"{now:%A, %Y-%m-%d %H:%M}",
@@ -132,10 +132,10 @@ def question_about(conversation: Sequence[Message], now: datetime, limit: int = 
 
 def read_plan(reply: str, limit: int = 4) -> tuple[Plan | None, str]:
     """Read a model's reply: (the plan, ''), or (None, the fault in words)."""
-    found, fault = read_json(reply, PlanReply)
-    if found is None:
+    result, fault = read_json(reply, PlanReply)
+    if result is None:
         return None, fault
-    plan = _plan(found, limit)
+    plan = _plan(result, limit)
     return (plan, "") if plan else (None, NO_QUERY)
 
 

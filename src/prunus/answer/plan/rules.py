@@ -147,10 +147,10 @@ class Engine:
         language = guess_language(question)
         parts = _parts(question)
         texts: list[str] = []
-        for place, part in enumerate(parts):
+        for index, part in enumerate(parts):
             words = keywords(part, now)
-            if place and not topic and _BACK.search(part):
-                topic = _topic(parts[:place])
+            if index and not topic and _BACK.search(part):
+                topic = _topic(parts[:index])
             if words:
                 texts.append(f"{topic} {words}" if topic and topic.lower() not in words.lower() else words)
         if not texts:
@@ -217,13 +217,13 @@ def _parts(question: str) -> list[str]:
 
 def keywords(question: str, now: datetime) -> str:
     """Return a question's keywords in their order; names stay whole, and rare names get quotation marks."""
-    found: list[str] = []
-    place = 0
+    result: list[str] = []
+    position = 0
     for match in _QUOTED.finditer(question):
-        found += [*_plain(question[place : match.start()], now, question), f'"{match.group(1).strip()}"']
-        place = match.end()
-    found += _plain(question[place:], now, question)
-    return " ".join(dict.fromkeys(found))
+        result += [*_plain(question[position : match.start()], now, question), f'"{match.group(1).strip()}"']
+        position = match.end()
+    result += _plain(question[position:], now, question)
+    return " ".join(dict.fromkeys(result))
 
 
 def _plain(text: str, now: datetime, question: str) -> list[str]:
@@ -232,18 +232,18 @@ def _plain(text: str, now: datetime, question: str) -> list[str]:
         return _PARTICLES.sub(" ", text).split()
     text = text.replace('"', " ")
     names = _names(text)
-    found: list[str] = []
-    place = 0
+    result: list[str] = []
+    position = 0
     for start, end, name in [*names, (len(text), len(text), "")]:
-        for match in _WORD.finditer(text, place, start):
+        for match in _WORD.finditer(text, position, start):
             word = match.group()
             narrow = bounded_int(word, 0, most=2_099) >= now.year - _NARROW and _TIMELESS.search(question)
             if not _is_filler(word) and not narrow:
-                found.append(word)
+                result.append(word)
         if name:
-            found.append(name)
-        place = end
-    return found
+            result.append(name)
+        position = end
+    return result
 
 
 def _names(text: str) -> list[tuple[int, int, str]]:
@@ -252,25 +252,25 @@ def _names(text: str) -> list[tuple[int, int, str]]:
     A single capitalised word is skipped at the head of the text, and in German, where every noun has a capital letter.
     """
     words = list(_WORD.finditer(text))
-    found = []
-    place = 0
-    while place < len(words):
-        last = place
-        if _is_name(words[place].group()):
-            following = place + 1
+    result = []
+    position = 0
+    while position < len(words):
+        last = position
+        if _is_name(words[position].group()):
+            following = position + 1
             while following < len(words) and text[words[following - 1].end() : words[following].start()] == " ":
                 if _is_name(words[following].group()):
                     last = following
                 elif words[following].group().lower() not in _PARTICLES_OF_NAMES:
                     break
                 following += 1
-            start, end = words[place].start(), words[last].end()
-            alone = last == place and not any(c.isdigit() for c in text[start:end])
-            unsure = alone and (place == 0 or guess_language(text) == "de")
-            if not unsure and any(_is_rare(word.group()) for word in words[place : last + 1]):
-                found.append((start, end, f'"{text[start:end]}"'))
-        place = last + 1
-    return found
+            start, end = words[position].start(), words[last].end()
+            alone = last == position and not any(c.isdigit() for c in text[start:end])
+            unsure = alone and (position == 0 or guess_language(text) == "de")
+            if not unsure and any(_is_rare(word.group()) for word in words[position : last + 1]):
+                result.append((start, end, f'"{text[start:end]}"'))
+        position = last + 1
+    return result
 
 
 def _is_name(word: str) -> bool:
@@ -318,9 +318,9 @@ def _topic(earlier: Sequence[str]) -> str:
         words = [match for match in _WORD.finditer(question) if not _is_filler(match.group())]
         outside = [match for match in words if not any(start <= match.start() < end for start, end, _ in spans)]
         named += [match.group() for match in outside if _is_name(match.group())]
-        found = named or [match.group() for match in words[:4]]
-        if found:
-            return " ".join(dict.fromkeys(found[:6]))
+        result = named or [match.group() for match in words[:4]]
+        if result:
+            return " ".join(dict.fromkeys(result[:6]))
     return ""
 
 

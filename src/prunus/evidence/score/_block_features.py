@@ -52,8 +52,8 @@ def layout(blocks: Blocks) -> NDArray[np.float32]:
     """Return the features of ``LAYOUT``, float32 [n, features]; they are computed once for all questions."""
     known = blocks.cache.get("layout")
     if not isinstance(known, np.ndarray):
-        found = _layout(blocks)
-        known = np.stack([found[name] for name in LAYOUT], axis=1).astype(np.float32)
+        result = _layout(blocks)
+        known = np.stack([result[name] for name in LAYOUT], axis=1).astype(np.float32)
         blocks.cache["layout"] = known
     return np.asarray(known, np.float32)
 
@@ -248,8 +248,8 @@ class QuestionFeatures:
         if not inside.any():
             return result
         held = np.zeros(int(group.max()) + 1)
-        for place, weight in enumerate(self.idf):
-            held[np.unique(group[self.any[:, place] & inside])] += weight
+        for index, weight in enumerate(self.idf):
+            held[np.unique(group[self.any[:, index] & inside])] += weight
         result[inside] = held[group[inside]]
         return result
 
@@ -271,19 +271,24 @@ class QuestionFeatures:
     def _labels(self) -> dict[str, Numbers]:
         """Share of the terms in the headings, the last heading, the lead, and the first cell of a row."""
         shares: dict[int, tuple[float, float, float]] = {}
-        found = np.zeros((self.count, 3))
-        for place, context in enumerate(self.blocks.contexts):
+        result = np.zeros((self.count, 3))
+        for index, context in enumerate(self.blocks.contexts):
             known = shares.get(id(context))  # equal contexts are one object
             if known is None:
-                tree = self.blocks.trees[self.blocks.blocks[place].document]
+                tree = self.blocks.trees[self.blocks.blocks[index].document]
                 heads = [subtree_text(tree, node)[:_HEADING_LETTERS] for node in context.headings]
                 known = (self._share(heads), self._share(heads[-1:]), self._share([context.lead]))
                 shares[id(context)] = known
-            found[place] = known
+            result[index] = known
         key = np.zeros(self.count)
-        for place in np.flatnonzero((self.tables >= 0) & self.own.any(axis=1)).tolist():
-            key[place] = self._share([self.blocks.texts[place].split("\t", 1)[0][:_HEADING_LETTERS]])
-        return {"headings_named": found[:, 0], "last_heading": found[:, 1], "lead_named": found[:, 2], "key_named": key}
+        for index in np.flatnonzero((self.tables >= 0) & self.own.any(axis=1)).tolist():
+            key[index] = self._share([self.blocks.texts[index].split("\t", 1)[0][:_HEADING_LETTERS]])
+        return {
+            "headings_named": result[:, 0],
+            "last_heading": result[:, 1],
+            "lead_named": result[:, 2],
+            "key_named": key,
+        }
 
     def _share(self, texts: Sequence[str]) -> float:
         """Return the share of the terms, by idf, that some texts hold."""
@@ -332,10 +337,10 @@ def held_terms(index: BM25, terms: Sequence[str]) -> tuple[NDArray[np.bool_], ND
     """Return which items hold which terms, in all and in their own text; bool [items, terms] each."""
     anywhere = np.zeros((index.size, len(terms)), bool)
     own = np.zeros_like(anywhere)
-    for place, term in enumerate(terms):
+    for at, term in enumerate(terms):
         items = index.items(term)
-        anywhere[items, place] = True
-        own[items, place] = index.own(term)
+        anywhere[items, at] = True
+        own[items, at] = index.own(term)
     return anywhere, own
 
 

@@ -62,8 +62,8 @@ def _found(blocks: Blocks) -> Neighbours | None:
     if not any(links):
         return None
     places: list[list[int]] = [[] for _ in blocks.trees]  # of the blocks of each document
-    for place, block in enumerate(blocks.blocks):
-        places[block.document].append(place)
+    for index, block in enumerate(blocks.blocks):
+        places[block.document].append(index)
     node_of = np.full(len(blocks), -1, np.int64)
     pairs: set[tuple[int, int]] = set()
     nodes = 0
@@ -71,9 +71,9 @@ def _found(blocks: Blocks) -> Neighbours | None:
         if not links[document]:
             continue
         own, sections = places[document], _sections(tree)
-        starts = [blocks.blocks[place].lo for place in own]
-        for place, start in zip(own, starts, strict=True):  # a block that holds several nodes counts for its first
-            node_of[place] = nodes + max(0, bisect_right(sections, start) - 1)
+        starts = [blocks.blocks[index].lo for index in own]
+        for index, start in zip(own, starts, strict=True):  # a block that holds several nodes counts for its first
+            node_of[index] = nodes + max(0, bisect_right(sections, start) - 1)
         for link, number in links[document]:
             if 0 < number <= len(sections):
                 source = _block_at(blocks, own, starts, link)
@@ -95,22 +95,22 @@ def _block_at(blocks: Blocks, places: Sequence[int], starts: Sequence[int], node
 
 def _links(tree: Tree) -> list[tuple[int, int]]:
     """Return the (node, number of the section) of each link from node to node."""
-    found = []
+    result = []
     for node, tag in enumerate(tree.tag):
         if tag == "a":
             target = (tree.attrs[node] or {}).get("href", "")
             if target.startswith(_LINK) and target[len(_LINK) :].isdecimal() and len(target) < 30:
-                found.append((node, int(target[len(_LINK) :])))
-    return found
+                result.append((node, int(target[len(_LINK) :])))
+    return result
 
 
 def _sections(tree: Tree) -> list[int]:
     """Return the sections of a document that stand in no other, in order."""
-    found, node = [], 0
+    result, node = [], 0
     while node < len(tree):
         if tree.tag[node] == "section":
-            found.append(node)
+            result.append(node)
             node = tree.end[node]
         else:
             node += 1
-    return found
+    return result

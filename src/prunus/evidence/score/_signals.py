@@ -46,10 +46,10 @@ def groups(blocks: Blocks, kind: str) -> NDArray[np.int64]:
         return known
     numbers: dict[tuple[int, int], int] = {}
     group = np.full(len(blocks), -1, np.int64)
-    for place, (block, context) in enumerate(zip(blocks.blocks, blocks.contexts, strict=True)):
+    for index, (block, context) in enumerate(zip(blocks.blocks, blocks.contexts, strict=True)):
         node = context.section if kind == "section" else context.table
         if node >= 0:
-            group[place] = numbers.setdefault((block.document, node), len(numbers))
+            group[index] = numbers.setdefault((block.document, node), len(numbers))
     blocks.cache[key] = group
     return group
 
@@ -111,7 +111,7 @@ def link_density(blocks: Blocks) -> NDArray[np.float64]:
     if isinstance(known, np.ndarray):
         return known
     density = np.zeros(len(blocks))
-    for place, block in enumerate(blocks.blocks):
+    for index, block in enumerate(blocks.blocks):
         tree = blocks.trees[block.document]
         linked, node = 0, block.lo
         while node < block.hi:
@@ -120,7 +120,7 @@ def link_density(blocks: Blocks) -> NDArray[np.float64]:
                 node = tree.end[node]
             else:
                 node += 1
-        density[place] = min(1.0, linked / max(1, block.words))
+        density[index] = min(1.0, linked / max(1, block.words))
     blocks.cache["links"] = density
     return density
 

@@ -53,7 +53,7 @@ def model() -> Boosted:
 
     :raises ValueError: they are of other features.
     """
-    found = load(_FILE)
-    if found.names != NAMES:
+    result = load(_FILE)
+    if result.names != NAMES:
         raise ValueError("the trees of blocks are of other features; train them again: prunus train blocks")
-    return found
+    return result

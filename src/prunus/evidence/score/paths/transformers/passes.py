@@ -117,7 +117,7 @@ def child_logits(model: Any, hidden: Any, wanted: Sequence[NDArray[np.int64]]) -
     logits = _scale_and_cap(model.config.get_text_config(decoder=True), product).double().cpu().numpy()
     ends = np.cumsum([len(candidates) for candidates in wanted])
     columns = np.split(inverse, ends[:-1])
-    return [logits[place, column] for place, column in enumerate(columns)]
+    return [logits[at, column] for at, column in enumerate(columns)]
 
 
 def _scale_and_cap(config: Any, logits: Any) -> Any:
@@ -143,11 +143,11 @@ def tree_pass(reader: CountingModel, tree: TokenTree, prompt: int, cache: Any, c
     for start in range(0, len(nodes), chunk):
         part = nodes[start : start + chunk]
         mask = tree_masks(reader.model, (start, start + len(part)), depth, ends, prompt)
-        wanted = [(place, tree.token[children[node]]) for place, node in enumerate(part.tolist()) if node in children]
+        wanted = [(index, tree.token[children[node]]) for index, node in enumerate(part.tolist()) if node in children]
         positions = (prompt + tree.depth[part] - 1).tolist()
         rows = reader.read(tree.token[part].tolist(), positions, cache, mask, wanted)
-        for (place, _), logits in zip(wanted, rows, strict=True):
-            reader.logits[int(part[place])] = logits
+        for (index, _), logits in zip(wanted, rows, strict=True):
+            reader.logits[int(part[index])] = logits
 
 
 def _subtree_ends(tree: TokenTree, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
