@@ -137,9 +137,7 @@ def split_claims(text: str) -> list[Claim]:
         before = len(result)
         for sentence in sentences(line):
             leading = _LEADING_MARKS.match(sentence)
-            if (
-                leading and len(result) > before
-            ):  # "... in 1932. [1] Trams ...": the sentence before is marked
+            if leading and len(result) > before:  # "... in 1932. [1] Trams ...": the sentence before is marked
                 numbers = tuple(dict.fromkeys([*result[-1].numbers, *_numbers(leading[0])]))
                 result[-1] = Claim(result[-1].text, numbers)
                 sentence = sentence[leading.end() :]

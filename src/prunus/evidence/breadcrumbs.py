@@ -47,11 +47,8 @@ def breadcrumbs_of(tree: Tree, blocks: Iterable[tuple[int, int, int]]) -> list[B
             open_headings.append(heading)
             position += 1
         level = 7
-        if (
-            position < len(headings)
-            and headings[position][0] < hi
-            and tree.words[headings[position][0]] == tree.words[lo]
-        ):
+        first = headings[position][0] if position < len(headings) else hi
+        if first < hi and tree.words[first] == tree.words[lo]:
             level = headings[position][1]  # the block begins with a heading, so it opens a section at that level
         path = tuple(heading for heading, depth, end in open_headings if end > lo and depth < level)
         table, item_list = _surroundings(tree, node, lo)

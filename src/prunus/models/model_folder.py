@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -156,6 +157,19 @@ def hub_folder(model: str, patterns: Sequence[str], download: bool) -> Path:
         ) from error
     except (OSError, ValueError) as error:
         raise OutsideFailed(f"{model}: the model hub refused it ({_first_line(error)})", subject=model) from error
+
+
+def installed_file(package: str, *parts: str, missing: str) -> Path:
+    """Return the path of a file inside of an installed package, which is not imported.
+
+    :param missing: the error where it is not there, with the way out.
+    :raises MissingExtra: the package is not installed, or lacks the file.
+    """
+    spec = find_spec(package)
+    path = Path(spec.origin).parent.joinpath(*parts) if spec and spec.origin else None
+    if path is None or not path.is_file():
+        raise MissingExtra(missing, subject=package.replace("_", "-"))
+    return path
 
 
 def read_json(path: Path) -> dict[str, Any]:

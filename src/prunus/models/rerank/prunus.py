@@ -9,19 +9,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import BadInput, MissingExtra
+from ...core.errors import BadInput
 from ...core.installation import pip_install_folder
-from ..model_folder import read_json
+from ..model_folder import installed_file, read_json
 from . import onnx
-
-_PACKAGE: Final = "prunus_reader"
 
 
 class Engine:
@@ -88,11 +85,5 @@ def packaged() -> Path:
 
     :raises MissingExtra: the package is not installed.
     """
-    spec = find_spec(_PACKAGE)
-    folder = Path(spec.origin).parent / "model" if spec and spec.origin else None
-    if folder is None or not (folder / "config.json").is_file():
-        raise MissingExtra(
-            f"the weights of the reranker prunus are not installed; run: {pip_install_folder('reader')}",
-            subject="prunus-reader",
-        )
-    return folder
+    missing = f"the weights of the reranker prunus are not installed; run: {pip_install_folder('reader')}"
+    return installed_file("prunus_reader", "model", "config.json", missing=missing).parent
