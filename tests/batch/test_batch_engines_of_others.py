@@ -79,19 +79,9 @@ def test_spark_gives_what_the_plain_call_gives(tmp_path: Path) -> None:
 
 def batch(folder: Path, *choices: str) -> subprocess.CompletedProcess[bytes]:
     command = [
-        *PROGRAM,
-        "batch",
-        "a.warc.gz",
-        "b.jsonl",
-        "bad.parquet",
-        *choices,
-        "--do",
-        "clean",
-        "--part",
-        "4",
-        "--workers",
-        "2",
-    ]
+        *PROGRAM, "batch", "a.warc.gz", "b.jsonl", "bad.parquet", *choices, "--do", "clean", "--part", "4",
+        "--workers", "2",
+    ]  # fmt: skip
     return subprocess.run(command, cwd=folder, env=environment(), capture_output=True, timeout=1500)
 
 

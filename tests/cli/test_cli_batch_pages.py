@@ -48,22 +48,9 @@ def test_every_page_of_every_input_gives_what_the_library_gives(cli: Cli, folder
     rows(folder, 5)
     (folder / "a.html").write_bytes(page(7))
     done = cli(
-        "batch",
-        "pages.jsonl",
-        "examples/site",
-        "a.html",
-        "-o",
-        "out",
-        "--do",
-        "clean",
-        "--format",
-        "text",
-        "--part",
-        "2",
-        "--json",
-        "--workers",
-        "1",
-    )
+        "batch", "pages.jsonl", "examples/site", "a.html", "-o", "out", "--do", "clean", "--format", "text",
+        "--part", "2", "--json", "--workers", "1",
+    )  # fmt: skip
     assert done.exit_code == 0, done.stderr
     found = records(folder / "out")
     site = sorted((folder / "examples" / "site").glob("*.html"))
@@ -87,22 +74,9 @@ def test_one_process_and_three_write_the_same_files(cli: Cli, folder: Path) -> N
     rows(folder, 24)
     for workers in ("1", "3"):
         done = cli(
-            "batch",
-            "pages.jsonl",
-            "-o",
-            workers,
-            "--do",
-            "prune",
-            "-q",
-            FACTS,
-            "--budget",
-            "40",
-            "--part",
-            "5",
-            "--workers",
-            workers,
-            "--quiet",
-        )
+            "batch", "pages.jsonl", "-o", workers, "--do", "prune", "-q", FACTS, "--budget", "40", "--part", "5",
+            "--workers", workers, "--quiet",
+        )  # fmt: skip
         assert done.exit_code == 0, done.stderr
     assert files(folder / "1") == files(folder / "3") and len(files(folder / "1")) == 5
     [row] = [row for row in records(folder / "1") if row["id"] == "3"]
@@ -245,22 +219,9 @@ def test_parquet_holds_the_same_as_json_lines(cli: Cli, folder: Path) -> None:
     rows(folder, 5)
     for form in ("jsonl", "parquet"):
         done = cli(
-            "batch",
-            "pages.jsonl",
-            "-o",
-            form,
-            "--do",
-            "ask",
-            "-q",
-            FACTS,
-            "--to",
-            form,
-            "--part",
-            "3",
-            "--workers",
-            "1",
-            "--quiet",
-        )
+            "batch", "pages.jsonl", "-o", form, "--do", "ask", "-q", FACTS, "--to", form, "--part", "3", "--workers",
+            "1", "--quiet",
+        )  # fmt: skip
         assert done.exit_code == 0, done.stderr
     table = parquet.read_table(folder / "parquet")
     columns = dict.fromkeys(table.schema.names)
@@ -273,21 +234,9 @@ def test_a_dry_run_tells_parts_and_time_and_writes_nothing(cli: Cli, folder: Pat
     write_archive(folder / "a.warc.gz", 40)
     rows(folder, 10)
     done = cli(
-        "batch",
-        "a.warc.gz",
-        "pages.jsonl",
-        "gone",
-        "-o",
-        "out",
-        "--do",
-        "clean",
-        "--part",
-        "20",
-        "--dry-run",
-        "--json",
-        "--workers",
-        "2",
-    )
+        "batch", "a.warc.gz", "pages.jsonl", "gone", "-o", "out", "--do", "clean", "--part", "20", "--dry-run",
+        "--json", "--workers", "2",
+    )  # fmt: skip
     assert done.exit_code == 0, done.stderr
     [told] = lines_of(done)
     assert [row["parts"] for row in told["sources"]] == [2, 1] and abs(told["pages"] - 50) <= 4
