@@ -22,7 +22,6 @@ from prunus_evals import (
     parts,
     reference,
     report,
-    stage_costs,
     studies,
     suites,
     systems,
@@ -526,36 +525,3 @@ def judge_command(folder: Path, between: str, **chosen: Any) -> None:
 def _judge_progress(done: int, total: int) -> None:
     if done % 10 == 0 or done == total:
         click.echo(f"{done} of {counted(total, 'pair')}", err=True)
-
-
-@main.command("stages")
-@click.option("--half", type=HALVES, default="dev", show_default=True, help="Half of the data.")
-@click.option(
-    "--systems",
-    "wanted",
-    default=",".join(stage_costs.SYSTEMS),
-    show_default=True,
-    help="Systems, separated by commas.",
-)
-@click.option(
-    "--pages", type=click.IntRange(min=1), default=stage_costs.PAGES, show_default=True, help="Pages of a question."
-)
-@click.option(
-    "--limit", type=click.IntRange(min=1), default=stage_costs.QUESTIONS, show_default=True, help="Questions."
-)
-@click.option(
-    "--budget", type=click.IntRange(min=1), default=stage_costs.BUDGET, show_default=True, help="Tokens of evidence."
-)
-def stages_command(half: Half, wanted: str, pages: int, limit: int, budget: int) -> None:
-    """Print tokens and seconds by stage, for questions about many real pages at once.
-
-    \b
-    Examples:
-      prunus eval stages --limit 2
-      prunus eval stages --systems prunus:trees:html,'prunus:hybrid>generative:model/:html' --limit 2
-    """
-    questions = stage_costs.load(half, pages, limit)
-    found = stage_costs.run(questions, systems.expand(wanted), budget, lambda line: click.echo(line, err=True))
-    result = stage_costs.summary(found, questions, half, budget)
-    click.echo(stage_costs.table(result))
-    click.echo(report.json_line(result))

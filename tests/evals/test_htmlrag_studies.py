@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from prunus_evals.records import Outcome, Question, Reading, Stage, one_page
 from prunus_evals.store import Store
 from prunus_evals.studies import Choice, Number, Row, Table, conversion, htmlrag, htmlrag_costs
 from prunus_evals.studies import _htmlrag_published as published
-from prunus_evals.tokens import TokenizerCounter
+from prunus_evals.tokens import TokenizerCounter, llama2
 
 ALL = [*htmlrag.STUDIES, *htmlrag_costs.STUDIES, *conversion.STUDIES]
 OPTIONS = {"bge": "minilm", "e5": "e5", "pruner": "/models/p", "large": "/models/large", "small": "/models/small"}
@@ -188,7 +189,7 @@ def test_tables_about_html_have_no_sets_of_plain_text() -> None:
     ):
         assert studies.named(name).stand_ins == ("table_qa", "nq", "websrc"), name
     for name in ("htmlrag:4", "htmlrag:tokens"):
-        assert studies.named(name).stand_ins == ("table_qa",)
+        assert studies.named(name).stand_ins == ("many_pages:table_qa",)
     table = made("htmlrag:1", Choice(readers=("openai:big",), stand_ins=True))[0]
     assert "hotpot EM" in table.columns
     assert any(
@@ -247,10 +248,15 @@ def test_a_study_of_twenty_pages_a_question_notes_what_was_run(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, counter: TokenizerCounter
 ) -> None:
     pages = [
-        [Question(f"q{n}", "table_qa", f"p{n}", one_page(f"<p>Ann is number {n}"), "Who?", ("Ann",))] for n in range(25)
+        [Question(f"q{n}", "table_qa", f"p{n}", one_page(f"<p>Ann is number {n}"), "Who?", ("Ann",))] for n in range(60)
     ]
     monkeypatch.setattr(studies, "missing", lambda study, choice: [])
-    monkeypatch.setattr(tasks, "groups", lambda name, half, limit=None: iter(pages))
+    groups = tasks.groups
+    monkeypatch.setattr(
+        tasks,
+        "groups",
+        lambda name, *rest, **named: iter(pages) if name == "table_qa" else groups(name, *rest, **named),
+    )
     monkeypatch.setattr(harness, "llama2", lambda: counter)
     study, chosen = studies.named("htmlrag:tokens"), Choice(stand_ins=True, half="report")
     table = studies.run(study, chosen, tmp_path)[0]
@@ -258,9 +264,9 @@ def test_a_study_of_twenty_pages_a_question_notes_what_was_run(
     with closing(Store(tmp_path, make=False)) as store:
         about = store.about()
     assert [plan["budgets"] for plan in about["plans"]] == [[8192], [4096]]
-    assert about["plans"][0]["pages"] == "20 pages of table_qa for each question"
+    assert about["plans"][0]["tasks"] == ["many_pages:table_qa"]
     assert [start["end"] for start in about["starts"]] == ["finished", "finished"]
-    assert about["halves"] == {"table_qa": "report"}
+    assert about["halves"] == {"many_pages:table_qa": "report"}
 
 
 def test_two_rows_are_compared_by_question_not_by_order() -> None:
@@ -340,3 +346,27 @@ def test_a_study_says_in_one_line_what_it_lacks(monkeypatch: pytest.MonkeyPatch,
         with pytest.raises(EvalError, match=words) as raised:
             studies.run(studies.named(name), chosen)
         assert "\n" not in str(raised.value)
+
+
+def test_questions_of_many_pages_have_stages_that_hand_on_what_the_next_one_reads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def asked(number: int) -> Question:
+        rows = "".join(f"<tr><td>City {n}<td>{n * number}" for n in range(30))
+        page = f"<p>Ann has {number} apples.</p><table><tr><th>City<th>Size{rows}</table>"
+        return Question(str(number), "nq", str(number), one_page(page), f"How many apples has Ann {number}?", ("3",))
+
+    groups = tasks.groups
+    known = [[asked(number)] for number in range(3, 12)]
+    monkeypatch.setattr(tasks, "groups", lambda name, half, *rest, **named: iter(known))
+    monkeypatch.setattr(tasks, "TOGETHER", 4)
+    found = [question for (question,) in groups("many_pages:nq", "all")]
+    assert [len(question.documents) for question in found] == [4, 4]  # the ninth page has no others
+    assert len({document.id for document in found[0].documents}) == 4
+    system = systems.make("prunus:bm25>static:html@coarse=200@costs=yes", llama2())
+    reply = system.prepare(found[0].documents).ask(found[0].question, 100)
+    names = [stage.name for stage in reply.stages]
+    assert names == ["clean", "cut into blocks", "first stage", "second stage", "choose and write"]
+    for before, after in pairwise(reply.stages):
+        assert before.tokens_out == after.tokens_in
+    assert reply.stages[2].tokens_out <= 200 and reply.stages[-1].tokens_out <= 100

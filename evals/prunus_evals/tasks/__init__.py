@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from prunus.core.text.near import did_you_mean
-from prunus_evals.errors import DataMissing, MetricError, UnknownName
+from prunus_evals.errors import DataMissing, EvalError, MetricError, UnknownName
 from prunus_evals.metrics import Metric
 from prunus_evals.metrics.matching import answers_survive, gold_table, table_survives
 from prunus_evals.records import LeftOut, Output, Question, Reply
@@ -208,3 +208,40 @@ def wrong_page(use: Use, variant: str = "") -> Iterator[Question]:
                     element_id=None,
                     labels={**question.labels, "page": "wrong"},
                 )
+
+
+TOGETHER = 20
+"""Pages of a question of ``many_pages``."""
+
+
+@task(
+    "many_pages",
+    title="questions of another task, each asked of twenty pages at once; for costs",
+    metrics=("answer",),
+    files=("table_qa/pages.jsonl.xz|page_qa/nq.jsonl.xz",),
+    source="that of the other task",
+    variants=("table_qa", "nq"),
+)
+def many_pages(use: Use, variant: str = "table_qa") -> Iterator[Question]:
+    """Questions of another task, each asked of its page and of the nineteen that follow it in its half.
+
+    The order is that of the keys' digests. No page stands in two questions, so that no vector is known from an earlier
+    one. The pages stand for the results of a search; most are longer than those, since they are whole articles.
+
+    :raises EvalError: the half has fewer pages.
+    """
+    firsts = [page[0] for page in groups(variant, "all") if use(page[0].page)]
+    if len(firsts) < TOGETHER:
+        raise EvalError(f"{variant} has {len(firsts)} pages, not {TOGETHER}: take the other half, or another set")
+    for start in range(0, len(firsts) - TOGETHER + 1, TOGETHER):
+        group = firsts[start : start + TOGETHER]
+        documents = [replace(one, id=f"{n}-{one.id}") for n, page in enumerate(group) for one in page.documents]
+        yield replace(
+            group[0],
+            id=f"{group[0].id} of {TOGETHER} pages",
+            task=f"many_pages:{variant}",
+            documents=tuple(documents),
+            gold=(),
+            gold_table=None,
+            element_id=None,
+        )
