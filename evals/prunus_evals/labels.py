@@ -15,7 +15,8 @@ import prunus
 from prunus.core.settings import Settings
 from prunus.engines import prune_engines
 from prunus.evidence.blocks import Blocks
-from prunus.evidence.prune import Engines, asked_blocks
+from prunus.evidence.prune import asked_blocks
+from prunus.evidence.two_stage import Engines
 from prunus_evals.bm25 import BM25
 from prunus_evals.metrics import matching
 from prunus_evals.records import Question

@@ -26,7 +26,7 @@ from .core.settings import FILE, Settings, load_settings
 from .core.text.near import did_you_mean
 from .core.text.secrets import hide_logins, hide_secrets
 from .core.types import Page
-from .evidence.prune import Engines
+from .evidence.two_stage import Engines
 from .pages.clean.parse import check_size
 from .web.reader import LazyDoor
 

@@ -10,7 +10,7 @@ from ..core.errors import BadBudget, BadInput, Failures
 from ..core.options import Options
 from ..core.ports import LLM, Embedder, Extractor, Generator, Segment, StreamingGenerator
 from ..evidence.documents import Documents
-from ..evidence.prune import Engines
+from ..evidence.two_stage import Engines
 from ..models.meter import Meter
 from .chat import Conversation
 from .check import Reference

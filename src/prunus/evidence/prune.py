@@ -8,37 +8,19 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from ..core.errors import BadBudget, BadInput
 from ..core.options import Options
-from ..core.ports import TokenCounter
 from ..core.types import DocumentInfo, OutputFormat
 from ..pages.write.style import LEAN, Style
-from .blocks import Blocks, Scorer, max_words_for
+from .blocks import Blocks, max_words_for
 from .context import Context, Records
 from .documents import Documents
 from .greedy import Selection, select
 from .refine import subset
 from .render import Rendering
-from .two_stage import RankedBlocks, Scorers, Writing, cut_best, rank, rank_once, second_stage, sizes_for
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Engines:
-    """The engines that choose evidence, and their names.
-
-    :param scorer: the scorer of the only stage, or of the first of two stages.
-    :param second_scorer: the scorer of the second stage; None where there is only one stage.
-    :param first: when the first of two stages runs: ``always``; ``large``: if the pages exceed the intermediate
-        budget; ``never``: only if a prompt exceeds the model's window.
-    """
-
-    counter: TokenCounter
-    scorer: Scorer
-    second_scorer: Scorer | None = None
-    first: str = "large"
-    names: Mapping[str, str] = field(default_factory=dict)
+from .two_stage import Engines, RankedBlocks, Writing, cut_best, rank, rank_once, second_stage, sizes_for
 
 
 def prune(
@@ -67,8 +49,7 @@ def prune(
         sizes = sizes_for(query, budget, options)
         documents.expanded(sizes.coarse_words, sizes.words, options.units)  # cached: so that the lap measures cutting
         clock.lap("blocks")
-        scorers = Scorers(engines.scorer, engines.second_scorer, engines.first)
-        ranked = rank(documents, query, options, scorers, writing, sizes)
+        ranked = rank(documents, query, options, engines, writing, sizes)
     clock.lap("score")
     parts = cut_best(ranked, engines.scorer, query, writing, budget)
     part = subset(ranked.blocks, ranked.places)
@@ -91,9 +72,8 @@ def asked_blocks(
     :raises BadInput: an option has a bad value.
     :raises BadBudget: the first stage keeps nothing.
     """
-    scorers = Scorers(engines.scorer, engines.second_scorer or engines.scorer, engines.first)
     writing = _writing(documents, format, options, engines)
-    return second_stage(documents, query, options, scorers, writing, sizes_for(query, budget, options))
+    return second_stage(documents, query, options, engines, writing, sizes_for(query, budget, options))
 
 
 def _writing(documents: Documents, format: OutputFormat, options: Options, engines: Engines) -> Writing:

@@ -13,7 +13,7 @@ says so.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -103,19 +103,21 @@ class RankedBlocks:
     tree: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class Scorers:
-    """The scorers of two stages.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engines:
+    """The engines that choose evidence, and their names.
 
-    :param first: the cheap scorer of the first stage.
-    :param second: the scorer of the second stage.
-    :param when: when the first stage runs: ``always``; ``large``: if the pages exceed the intermediate
+    :param scorer: the scorer of the only stage, or of the first of two stages.
+    :param second_scorer: the scorer of the second stage; None where there is only one stage.
+    :param first: when the first of two stages runs: ``always``; ``large``: if the pages exceed the intermediate
         budget; ``never``: only if a prompt exceeds the model's window.
     """
 
-    first: Scorer
-    second: Scorer
-    when: str = "large"
+    counter: TokenCounter
+    scorer: Scorer
+    second_scorer: Scorer | None = None
+    first: str = "large"
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 def rank_once(blocks: Blocks, query: str, scorer: Scorer) -> RankedBlocks:
@@ -125,19 +127,19 @@ def rank_once(blocks: Blocks, query: str, scorer: Scorer) -> RankedBlocks:
 
 
 def rank(
-    documents: Documents, query: str, options: Options, scorers: Scorers, writing: Writing, sizes: Sizes
+    documents: Documents, query: str, options: Options, engines: Engines, writing: Writing, sizes: Sizes
 ) -> RankedBlocks:
-    """Score blocks in one or two stages, by the size of the pages and ``scorers.when``.
+    """Score blocks in one or two stages, by the size of the pages and ``engines.first``.
 
     :raises OverWindow: fewer than two blocks fit the second scorer's window.
     :raises BadBudget: the first stage keeps nothing.
     """
-    run = _Run(documents, query, options, scorers, writing, sizes)
+    run = _Run(documents, query, options, engines, writing, sizes)
     return run.ranked()
 
 
 def second_stage(
-    documents: Documents, query: str, options: Options, scorers: Scorers, writing: Writing, sizes: Sizes
+    documents: Documents, query: str, options: Options, engines: Engines, writing: Writing, sizes: Sizes
 ) -> Blocks:
     """Return the blocks that the second scorer is asked to rank, with their paths in the whole pages.
 
@@ -146,7 +148,7 @@ def second_stage(
 
     :raises BadBudget: the first stage keeps nothing.
     """
-    run = _Run(documents, query, options, scorers, writing, sizes)
+    run = _Run(documents, query, options, engines, writing, sizes)
     return subset(run.expanded.blocks, run.places())
 
 
@@ -166,9 +168,9 @@ class _Run:
     """The ranking for one question; the first scorer runs only when it is needed, and at most once."""
 
     def __init__(
-        self, documents: Documents, query: str, options: Options, scorers: Scorers, writing: Writing, sizes: Sizes
+        self, documents: Documents, query: str, options: Options, engines: Engines, writing: Writing, sizes: Sizes
     ) -> None:
-        self.query, self.scorers, self.writing, self.sizes = query, scorers, writing, sizes
+        self.query, self.engines, self.writing, self.sizes = query, engines, writing, sizes
         self.expanded: Expanded = documents.expanded(sizes.coarse_words, sizes.words, options.units)
         self.first_scores: NDArray[np.float64] | None = None
         self.trace: list[Trace] = []
@@ -207,8 +209,8 @@ class _Run:
 
     def _wants_first(self) -> bool:
         """Decide whether the first stage runs."""
-        if self.scorers.when != "large":
-            return self.scorers.when == "always"
+        if self.engines.first != "large":
+            return self.engines.first == "always"
         coarse, budget = self.expanded.coarse, self.sizes.coarse_budget
         if text_tokens(coarse, self.writing.counter).exceed(budget * 1.02):  # texts are counted apart
             return True
@@ -223,7 +225,7 @@ class _Run:
         """
         coarse, writing, started = self.expanded.coarse, self.writing, time.perf_counter()
         if self.first_scores is None:
-            self.first_scores = np.asarray(self.scorers.first.score(self.query, coarse), np.float64)
+            self.first_scores = np.asarray(self.engines.scorer.score(self.query, coarse), np.float64)
         chosen = select(coarse, self.first_scores, budget, writing.counter, writing.rendering, writing.requires(coarse))
         kept = set(chosen.kept)
         detail = {
@@ -242,12 +244,14 @@ class _Run:
 
         :returns: the indices of the blocks that it read, their scores, and the token tree or None.
         """
+        second = self.engines.second_scorer
+        assert second is not None  # two stages are run only with it
         read, budget = places, 0
         for shrinks in range(_SHRINKS + 1):
             started = time.perf_counter()
             part = subset(self.expanded.blocks, read)
             try:
-                scores, tree = score_with(self.scorers.second, self.query, part)
+                scores, tree = score_with(second, self.query, part)
             except OverWindow as over:
                 budget = self._smaller(part, over, budget)
                 fewer = [place for place in self._survivors(budget, "window") if place in set(read)]

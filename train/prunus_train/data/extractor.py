@@ -20,8 +20,9 @@ from prunus.core.ports import LLM, Segment
 from prunus.core.settings import Settings
 from prunus.core.types import Message
 from prunus.engines import prune_engines
-from prunus.evidence.prune import Engines, prune
+from prunus.evidence.prune import prune
 from prunus.evidence.segments import segments
+from prunus.evidence.two_stage import Engines
 from prunus_evals.records import Document, Question
 from prunus_evals.split import digest
 from prunus_train.data.sample_file import KeptReplies, SampleFile, SampleUnit, TooLong
