@@ -49,7 +49,7 @@ FIRST, LAST = 4_000, 64_000
 LONG = 0.06
 """Seconds from which a time is compared with that of a shorter document; shorter times are mostly noise."""
 
-MOST = 10.0
+MOST = 12.0
 """How many times longer four times the letters may take; quadratic work takes sixteen times longer."""
 
 

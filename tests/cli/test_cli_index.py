@@ -295,7 +295,7 @@ def test_a_place_to_work_that_is_none_is_one_line(cli: Cli, docs: Path) -> None:
 
 @pytest.mark.slow
 def test_killed_at_any_moment_an_index_holds_what_was_acknowledged(folder: Path) -> None:
-    """SIGKILL at 20 random moments; each run resumes the last."""
+    """SIGKILL at 8 random moments; each run resumes the last."""
     (folder / "docs").mkdir()
     for n in range(300):
         text = " ".join(f"The {n * 31 + k} boats of bay {k} carry {n} tons of salt." for k in range(8))
@@ -305,7 +305,7 @@ def test_killed_at_any_moment_an_index_holds_what_was_acknowledged(folder: Path)
     acknowledged: set[str] = set()
     draw = random.Random(7)
     kills = 0
-    while kills < 20:
+    while kills < 8:
         process = subprocess.Popen(job, env=environment(), stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         first = process.stdout.readline()  # the first event: it is at work

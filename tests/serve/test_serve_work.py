@@ -247,7 +247,7 @@ def test_answers_stream_side_by_side_while_others_compute(tmp_path: Path) -> Non
         health = server.http.get("/healthz")
         for thread in threads:
             thread.join()
-        assert found == ["done"] * 16 and health.elapsed.total_seconds() < 2
+        assert found == ["done"] * 16 and health.elapsed.total_seconds() < 5
 
 
 def test_answers_share_the_model(tmp_path: Path) -> None:
