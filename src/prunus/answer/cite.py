@@ -32,7 +32,7 @@ def locate(quote: str, tree: Tree) -> Span | None:
 
 
 def _normal_form(text: str) -> tuple[str, list[int]]:
-    """Normalise a text; return it with the origin of each letter: the place of the last code point that made it."""
+    """Normalise a text; return it with the origin of each letter: the position of the last code point that made it."""
     letters: list[str] = []
     origins: list[int] = []
     start, size = 0, len(text)
@@ -64,14 +64,14 @@ def _holder(tree: Tree, span: Span) -> int:
 
 
 def cite(number: int, quote: str, tree: Tree, span: Span | None = None) -> Citation:
-    """Build a checked citation: the quote as the page has it, with its place and XPath.
+    """Build a checked citation: the quote as the page has it, with its span and XPath.
 
-    :param span: the expected place of the quote; the page is searched where it is None or wrong.
+    :param span: the expected span of the quote; the page is searched where it is None or wrong.
     """
     if span is None or not is_found(quote, tree, span):
         span = locate(quote, tree)
-    result = span is not None and is_found(quote, tree, span)
-    place = span or Span(tree.document, 0, 0)
+    matches = span is not None and is_found(quote, tree, span)
+    span = span or Span(tree.document, 0, 0)
     known = known_metadata(tree)
     return Citation(
         number=number,
@@ -80,11 +80,11 @@ def cite(number: int, quote: str, tree: Tree, span: Span | None = None) -> Citat
         published=known.published or tree.published,
         document=tree.document,
         snapshot=tree.snapshot,
-        quote=tree.canonical[place.start : place.end] if result else quote,
-        span=place,
-        xpath=xpath_of(tree, _holder(tree, place)) if result else "",
-        found=result,
-        support=1.0 if result else 0.0,
+        quote=tree.canonical[span.start : span.end] if matches else quote,
+        span=span,
+        xpath=xpath_of(tree, _holder(tree, span)) if matches else "",
+        found=matches,
+        support=1.0 if matches else 0.0,
         authors=known.authors,
         site=known.site,
     )

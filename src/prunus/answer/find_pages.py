@@ -140,42 +140,42 @@ async def plan_search(search: Search) -> tuple[Plan, str]:
     return plan, reason
 
 
-async def find_pages(search: Search, found: FoundPages) -> AsyncIterator[Event]:
-    """Search, read and rank as ``found.plan`` says, and put the pages into ``found``; yields events.
+async def find_pages(search: Search, result: FoundPages) -> AsyncIterator[Event]:
+    """Search, read and rank as ``result.plan`` says, and put the pages into ``result``; yields events.
 
     :raises OutsideFailed: no query was answered, or no page could be read.
     :raises NothingFound: there is no hit.
     :raises BadBudget: the limit on money is below the price of one query.
     """
-    assert found.plan is not None
-    async for event in _search(search, found):
+    assert result.plan is not None
+    async for event in _search(search, result):
         yield event
     read: dict[str, Tree] = {}
-    async with aclosing(_read(search, found, read)) as events:
+    async with aclosing(_read(search, result, read)) as events:
         async for event in events:
             yield event
     if not read:
-        first = found.failures.first
+        first = result.failures.first
         raise OutsideFailed(f"no page that was found could be read; the first: {first}", subject="pages") from first
     with search.stages.stage("rank", candidates=len(read)) as detail:
-        found.ranked = await asyncio.to_thread(_rank, search, found, read)
-        found.trees = [read[page.hit.url] for page in found.ranked]
-        detail["ranked"] = [(page.hit.url, round(page.score, 6), page.by) for page in found.ranked]
+        result.ranked = await asyncio.to_thread(_rank, search, result, read)
+        result.trees = [read[page.hit.url] for page in result.ranked]
+        detail["ranked"] = [(page.hit.url, round(page.score, 6), page.by) for page in result.ranked]
 
 
 # --- searching -----------------------------------------------------------------------------------
 
 
-async def _search(search: Search, found: FoundPages) -> AsyncIterator[Event]:
-    """Send all queries at once, and fuse their hits into ``found.hits``."""
-    assert found.plan is not None
-    queries = list(found.plan.queries)
+async def _search(search: Search, result: FoundPages) -> AsyncIterator[Event]:
+    """Send all queries at once, and fuse their hits into ``result.hits``."""
+    assert result.plan is not None
+    queries = list(result.plan.queries)
     if search.web.price and search.meter.usd_left != math.inf:
         payable = int(search.meter.usd_left / search.web.price)
         if not payable:
             raise BadBudget("--max-usd is less than one search costs; raise it", subject="search")
         for query in queries[payable:]:
-            found.failures[f"query {query.text}"] = f"query {query.text!r}: not sent, it would go over --max-usd"
+            result.failures[f"query {query.text}"] = f"query {query.text!r}: not sent, it would go over --max-usd"
         queries = queries[:payable]
     with search.stages.stage("search", queries=queries) as detail:
         answers = await _send(search, [request_of(query, search.options) for query in queries])
@@ -187,9 +187,9 @@ async def _search(search: Search, found: FoundPages) -> AsyncIterator[Event]:
                 lists.append(answer.hits)
                 continue
             errors.append(answer)
-            found.failures.note(answer, f"query {query.text}")
-        found.hits = fuse(lists)[: search.options.read]
-        detail["hits"] = [hit.url for hit in found.hits]
+            result.failures.note(answer, f"query {query.text}")
+        result.hits = fuse(lists)[: search.options.read]
+        detail["hits"] = [hit.url for hit in result.hits]
     for query, answer in zip(queries, answers, strict=True):
         if isinstance(answer, Results):
             yield SearchEvent(query.text, answer.hits, _shown_warnings(answer.warnings, search.options))
@@ -197,8 +197,8 @@ async def _search(search: Search, found: FoundPages) -> AsyncIterator[Event]:
             yield SearchEvent(query.text, (), failure=str(answer))
     if errors and not lists:
         raise errors[0]
-    if not found.hits:
-        raise NothingFound("the search found nothing for this question", subject=found.queries[:200])
+    if not result.hits:
+        raise NothingFound("the search found nothing for this question", subject=result.queries[:200])
 
 
 def _shown_warnings(warnings: Sequence[str], options: WebOptions) -> tuple[str, ...]:
@@ -244,9 +244,9 @@ async def _send(search: Search, requests: Sequence[SearchRequest]) -> list[Resul
 # --- reading -------------------------------------------------------------------------------------
 
 
-async def _read(search: Search, found: FoundPages, read: dict[str, Tree]) -> AsyncGenerator[Event, None]:
+async def _read(search: Search, result: FoundPages, read: dict[str, Tree]) -> AsyncGenerator[Event, None]:
     """Read the pages of all hits into ``read``; a page that is missing, slow or empty is noted as a failure."""
-    waiting = {hit.url: hit for hit in found.hits}
+    waiting = {hit.url: hit for hit in result.hits}
     snapshots: set[str] = set()
     limit = search.seconds(_READ_SHARE)
     end = None if limit is None else asyncio.get_running_loop().time() + limit
@@ -261,7 +261,7 @@ async def _read(search: Search, found: FoundPages, read: dict[str, Tree]) -> Asy
                     tree = await _tree(page, search.web.to_html)
                 except PrunusError as error:
                     del waiting[url]
-                    found.failures.note(error, url)
+                    result.failures.note(error, url)
                     yield PageEvent(url, failure=str(error))
                     continue
                 hit = waiting.pop(url)
@@ -272,10 +272,10 @@ async def _read(search: Search, found: FoundPages, read: dict[str, Tree]) -> Asy
                     yield PageEvent(url, tree.title)
         for url in waiting:
             late = OutsideFailed(f"{url}: not read in the time that was left", subject=url)
-            found.failures.note(late, url)
+            result.failures.note(late, url)
             yield PageEvent(url, failure=str(late))
         detail["read"] = list(read)
-        detail["failed"] = dict(found.failures)
+        detail["failed"] = dict(result.failures)
 
 
 async def _arrived(
@@ -302,11 +302,11 @@ async def _tree(page: Page | PrunusError, to_html: ToHtml) -> Tree:
 # --- ranking -------------------------------------------------------------------------------------
 
 
-def _rank(search: Search, found: FoundPages, read: Mapping[str, Tree]) -> list[RankedPage]:
+def _rank(search: Search, result: FoundPages, read: Mapping[str, Tree]) -> list[RankedPage]:
     """Return the read pages, best first."""
-    hits = {hit.url: hit for hit in found.hits}
+    hits = {hit.url: hit for hit in result.hits}
     candidates = [Candidate(hits[url], tree.canonical, tree.published) for url, tree in read.items()]
-    queries = [query.text for query in found.plan.queries] if found.plan else []
+    queries = [query.text for query in result.plan.queries] if result.plan else []
     return rank(queries, candidates, scores_of(search.options.ranking, search.web.rank_with), top=len(candidates))
 
 

@@ -331,26 +331,26 @@ async def answer_from_web(
         yield event
 
 
-async def _find(search: Search, found: FoundPages, optional: bool) -> AsyncIterator[Event]:
+async def _find(search: Search, result: FoundPages, optional: bool) -> AsyncIterator[Event]:
     """Find pages.
 
     :param optional: there are other documents to answer from, so a failed search is only noted.
     """
     try:
-        async for event in find_pages(search, found):
+        async for event in find_pages(search, result):
             yield event
     except (OutsideFailed, NothingFound, BadBudget) as error:
         if not optional:
             raise
-        found.failures.note(error, "search")
+        result.failures.note(error, "search")
 
 
-async def _without_search(run: Run, found: FoundPages) -> AsyncIterator[Event]:
+async def _without_search(run: Run, result: FoundPages) -> AsyncIterator[Event]:
     """Answer a question that needs no search, from the sources of earlier turns or from the model's memory.
 
     :raises NothingFound: there is no model.
     """
-    reason = found.plan.reason if found.plan else ""
+    reason = result.plan.reason if result.plan else ""
     if run.asked.chat is not None and run.asked.chat.references and run.writer is not None:
         run.references = list(run.asked.chat.references)  # the pages cited before may hold the answer
         async for event in answer_again(run):

@@ -75,13 +75,13 @@ class Cutting:
         done: Callable[[str, str], None],
     ) -> Iterator[list[CutDocument]]:
         """Yield the documents that are new or have changed, cut by workers, in order; see :func:`.each_document`."""
-        for documents, told in executor(partial(_Worker, self), _parts(sources, known)):
-            report.unchanged += told.unchanged
-            for id in told.unchanged:
+        for documents, part in executor(partial(_Worker, self), _parts(sources, known)):
+            report.unchanged += part.unchanged
+            for id in part.unchanged:
                 done(id, "unchanged")
-            report.failures.update(told.failures)
-            report.failures.first = report.failures.first or told.failures.first
-            for id in told.failures:
+            report.failures.update(part.failures)
+            report.failures.first = report.failures.first or part.failures.first
+            for id in part.failures:
                 done(id, "failed")
             yield documents
 
@@ -93,7 +93,7 @@ class _Worker:
         self._settings, self._cutter = how.settings, how.cutter()
 
     def __call__(self, part: tuple[dict[str, Source], dict[str, str]]) -> tuple[list[CutDocument], Report]:
-        """Return the documents of a part, and what is to be told of the others."""
+        """Return the documents of a part, and the report on the others."""
         from ..index.leaves import parts_of
 
         report = Report()

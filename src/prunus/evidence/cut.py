@@ -100,7 +100,7 @@ class _Cutter:
             begins = {piece.lo: index for index, piece in reversed(list(enumerate(self.pieces)))}
             for piece in self.pieces:
                 places = [begins.get(~needed, -1) if needed < 0 else needed for needed in piece.requires]
-                piece.requires = tuple(place for place in places if place >= 0)
+                piece.requires = tuple(index for index in places if index >= 0)
         return self.pieces
 
     def run(self) -> None:
@@ -390,7 +390,7 @@ def _make_piece(tree: Tree, whole: Piece, bounds: tuple[int, int, int, int], rag
 def _cut_points(text: str, max_words: int, whole_words: int) -> list[tuple[int, bool]]:
     """Choose where to cut a long text: between sentences, and inside the sentences of more than ``whole_words``.
 
-    :returns: each place, and whether it lies inside a sentence.
+    :returns: each position, and whether it lies inside a sentence.
     """
     cuts: list[tuple[int, bool]] = []
     held = 0
@@ -400,17 +400,17 @@ def _cut_points(text: str, max_words: int, whole_words: int) -> list[tuple[int, 
             cuts.append((start, False))
             held = 0
         inner = _word_cuts(text, start, end, max_words) if size > whole_words else []
-        cuts.extend((place, True) for place in inner)
+        cuts.extend((position, True) for position in inner)
         held = count_words(text[inner[-1] : end]) if inner else held + size
     return cuts
 
 
-def _line_start(text: str, place: int) -> int:
-    """Return the start of the line whose first word is at a place; the place itself if words precede it on the line."""
-    start = place
+def _line_start(text: str, position: int) -> int:
+    """Return the start of the line whose first word is at a position, or the position if words precede it there."""
+    start = position
     while start and text[start - 1] in " \t":
         start -= 1
-    return start if start and text[start - 1] == "\n" else place
+    return start if start and text[start - 1] == "\n" else position
 
 
 def _word_cuts(text: str, start: int, end: int, max_words: int) -> list[int]:
@@ -419,11 +419,11 @@ def _word_cuts(text: str, start: int, end: int, max_words: int) -> list[int]:
     average = max(1, (end - start) // max(1, count_words(text[start:end])))
     stride = max(1, average * max_words)
     cuts = []
-    place = start + stride
-    while place < end:
-        gap = _CUTTABLE.search(text, place - 1, end)  # never inside a word
+    position = start + stride
+    while position < end:
+        gap = _CUTTABLE.search(text, position - 1, end)  # never inside a word
         if not gap or gap.end() >= end:
             break
         cuts.append(gap.end())
-        place = gap.end() + stride
+        position = gap.end() + stride
     return cuts

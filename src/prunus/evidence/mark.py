@@ -69,13 +69,13 @@ def mark(
     marks = _Marker(blocks, document, text).find_marks(kept)
     done = _prologue(text) if style else 0
     out = [text[:done], f"<style>{_STYLE.replace('@', attribute)}</style>"] if style else []
-    for place in sorted(marks):
-        whole, indices = marks[place]
-        out += [text[done:place], f' {attribute}="{"kept" if whole else "kept-text"}"']
+    for offset in sorted(marks):
+        whole, indices = marks[offset]
+        out += [text[done:offset], f' {attribute}="{"kept" if whole else "kept-text"}"']
         if scores is not None:
             numbers, graded = (" ".join(map(str, indices)), " ".join(f"{scores[index]:.4g}" for index in indices))
             out.append(f' {attribute}-block="{numbers}" {attribute}-score="{graded}"')
-        done = place
+        done = offset
     return "".join([*out, text[done:]])
 
 
@@ -92,7 +92,7 @@ def text_for_file(tree: Tree, marked: str, styled: bool = False) -> str:
 
 
 def _prologue(text: str) -> int:
-    """Return the place after the document type, white space and comments; without a document type, the start."""
+    """Return the offset after the document type, white space and comments; without a document type, the start."""
     start = position = int(text.startswith("\ufeff"))
     while position < len(text):
         if text[position].isspace():
@@ -126,50 +126,50 @@ class _Marker:
         for index in sorted(set(kept)):
             block = self.blocks.blocks[index]
             if block.document == self.document:
-                for place, whole in self._places(block.lo, block.hi, bool(block.first), block.last >= 0):
-                    known = marks.get(place, (False, []))
-                    marks[place] = (known[0] or whole, [*known[1], index] if index not in known[1] else known[1])
+                for offset, whole in self._places(block.lo, block.hi, bool(block.first), block.last >= 0):
+                    known = marks.get(offset, (False, []))
+                    marks[offset] = (known[0] or whole, [*known[1], index] if index not in known[1] else known[1])
         # places are those of the text that was parsed, which has characters added to the source
-        return {place - bisect_right(self.added, place): mark for place, mark in marks.items()}
+        return {offset - bisect_right(self.added, offset): mark for offset, mark in marks.items()}
 
     def _places(self, lo: int, hi: int, cut_first: bool, cut_last: bool) -> list[tuple[int, bool]]:
-        """List (place of a start tag, whether the whole element is in the block) for the nodes of a block."""
+        """List (offset of a start tag, whether the whole element is in the block) for the nodes of a block."""
         tree, places, node = self.tree, list[tuple[int, bool]](), lo
         whole_from, whole_to = lo + cut_first, hi - cut_last
         while node < hi:
-            end, place = tree.end[node], -1
+            end, offset = tree.end[node], -1
             if not tree.tag[node]:
                 if not tree.text[node].isspace():
-                    place = self._place_around(self.origins[node])
+                    offset = self._place_around(self.origins[node])
             elif node >= whole_from and end <= whole_to:
-                place = self.start_tags.get(self.origins[node], -1)
-            if place >= 0:
-                places.append((place, bool(tree.tag[node])))
-            node = end if place >= 0 else node + 1
+                offset = self.start_tags.get(self.origins[node], -1)
+            if offset >= 0:
+                places.append((offset, bool(tree.tag[node])))
+            node = end if offset >= 0 else node + 1
         return places
 
     def _place_around(self, node: Any) -> int:
-        """Return the place of the mark of the nearest element around a text; -1 without such an element."""
+        """Return the offset of the mark of the nearest element around a text; -1 without such an element."""
         passed = []
         while node is not None and node not in self.around:
             passed.append(node)
             node = node.parent
-        place = -1 if node is None else self.around[node]
-        self.around.update(dict.fromkeys(passed, place))
-        return place
+        offset = -1 if node is None else self.around[node]
+        self.around.update(dict.fromkeys(passed, offset))
+        return offset
 
 
 def _start_tags(document: Any, text: str) -> dict[Any, int]:
-    """Map each element of a DOM to the place in its start tag where a mark can be put."""
+    """Map each element of a DOM to the offset in its start tag where a mark can be put."""
     lines = line_starts(text)
     places: dict[Any, int] = {}
     owners: dict[int, Any] = {}
     for element in document.descendants:
         if isinstance(element, Element) and element.tag not in _FORMATTING:
-            place = tag_place(element, text, lines)
-            if place in owners:  # the parser made two elements of one tag: a mark would be on both
-                places.pop(owners[place], None)
-            elif place >= 0:
-                owners[place] = element
-                places[element] = place
+            offset = tag_place(element, text, lines)
+            if offset in owners:  # the parser made two elements of one tag: a mark would be on both
+                places.pop(owners[offset], None)
+            elif offset >= 0:
+                owners[offset] = element
+                places[element] = offset
     return places

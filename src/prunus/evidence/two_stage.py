@@ -254,7 +254,7 @@ class _Run:
                 scores, tree = score_with(second, self.query, part)
             except OverWindow as over:
                 budget = self._smaller(part, over, budget)
-                fewer = [place for place in self._survivors(budget, "window") if place in set(read)]
+                fewer = [index for index in self._survivors(budget, "window") if index in set(read)]
                 if len(fewer) < 2 or shrinks == _SHRINKS:  # a single block needs no ranking
                     raise
                 read, window = fewer, over.window
@@ -315,14 +315,14 @@ def cut_best(ranked: RankedBlocks, scorer: Scorer, query: str, writing: Writing,
     refined = replace_block(blocks, best, _under_header(blocks, best, parts, writing, budget))
     indices = range(best, best + len(parts))
     part_scores = np.asarray(scorer.score(query, refined), np.float64)[best : best + len(parts)]
-    place, shift = ranked.places.index(best), len(parts) - 1
+    position, shift = ranked.places.index(best), len(parts) - 1
     # steps of 1e-9 order the parts without moving any of them past another block
-    falling = ranked.ranking[place] - np.argsort(np.argsort(-part_scores, kind="stable"), kind="stable") * 1e-9
-    ranked.ranking = np.concatenate([ranked.ranking[:place], falling, ranked.ranking[place + 1 :]])
+    falling = ranked.ranking[position] - np.argsort(np.argsort(-part_scores, kind="stable"), kind="stable") * 1e-9
+    ranked.ranking = np.concatenate([ranked.ranking[:position], falling, ranked.ranking[position + 1 :]])
     shown = ranked.scores[best] + (falling - falling.max())
     ranked.scores = np.concatenate([ranked.scores[:best], shown, ranked.scores[best + 1 :]])
     ranked.stage = np.concatenate([ranked.stage[:best], ranked.stage[[best] * len(parts)], ranked.stage[best + 1 :]])
-    ranked.places = [*ranked.places[:place], *indices, *(after + shift for after in ranked.places[place + 1 :])]
+    ranked.places = [*ranked.places[:position], *indices, *(after + shift for after in ranked.places[position + 1 :])]
     ranked.blocks = refined
     return frozenset(indices)
 
@@ -333,7 +333,7 @@ def _under_header(blocks: Blocks, best: int, parts: list[Block], writing: Writin
     if rows.is_subtree or not rows.requires or blocks.trees[rows.document].tag[rows.lo] != "tr":
         return parts
     smallest = min(parts, key=lambda part: part.words)
-    trial = Blocks(blocks.trees, [*(blocks.blocks[place] for place in rows.requires), smallest], blocks.max_words)
+    trial = Blocks(blocks.trees, [*(blocks.blocks[index] for index in rows.requires), smallest], blocks.max_words)
     if int(writing.counter.count([render_blocks(trial, range(len(trial)), writing.rendering)])[0]) > budget:
         return parts
     return [replace(part, requires=(*rows.requires, *part.requires)) for part in parts]

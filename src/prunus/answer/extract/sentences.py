@@ -65,27 +65,27 @@ def pair_texts(tagged: Sequence[Segment], chosen: Sequence[int]) -> list[str]:
     :param tagged: all segments, in the order of their documents.
     :param chosen: places of the segments.
     """
-    return [_text(tagged, place) for place in chosen]
+    return [_text(tagged, index) for index in chosen]
 
 
-def _text(tagged: Sequence[Segment], place: int) -> str:
-    segment = tagged[place]
+def _text(tagged: Sequence[Segment], index: int) -> str:
+    segment = tagged[index]
     title, *headings = [line for line in segment.above.split("\n") if line] or [""]
     if segment.kind == "row" and segment.label and headings and _is_header(headings[-1], segment.label):
         headings.pop()  # the heads stand beside the cells
     where = " › ".join(filter(None, [title[:_TITLE], *(heading[:_HEADING] for heading in headings[-1:])]))
     lead = ""
-    if _continues(tagged, place) and segment.kind in ("sentence", "row"):
-        before = tagged[place - 1].text
+    if _continues(tagged, index) and segment.kind in ("sentence", "row"):
+        before = tagged[index - 1].text
         lead = before.partition("\t")[0][:_BEFORE] if segment.kind == "row" else before[-_BEFORE:]
-    return "\n".join(filter(None, [where, lead, _said(tagged, place)]))[:_LONGEST]
+    return "\n".join(filter(None, [where, lead, _said(tagged, index)]))[:_LONGEST]
 
 
-def _continues(tagged: Sequence[Segment], place: int) -> bool:
+def _continues(tagged: Sequence[Segment], index: int) -> bool:
     """Tell whether a segment stands under the same headings as the one before it, and is of its kind."""
-    if not place:
+    if not index:
         return False
-    before, segment = tagged[place - 1], tagged[place]
+    before, segment = tagged[index - 1], tagged[index]
     return (before.above, before.kind, before.span.document) == (segment.above, segment.kind, segment.span.document)
 
 
@@ -93,19 +93,19 @@ def _is_header(line: str, label: str) -> bool:
     return line.split() == label.partition("; ")[0].replace(" | ", " ").split()
 
 
-def _said(tagged: Sequence[Segment], place: int) -> str:
+def _said(tagged: Sequence[Segment], index: int) -> str:
     """Return the words of a segment, each cell of a row behind the head of its column."""
-    segment = tagged[place]
+    segment = tagged[index]
     if segment.kind != "row":
         return f"{segment.label}: {segment.text}" if segment.label else segment.text
     cells = (segment.shown or segment.text).split("\t")
     heads, _, spanning = segment.label.partition("; ")
     names = heads.split(" | ")
     if not segment.label:  # many tables hold their heads in a plain first row
-        first = place
-        while _continues(tagged, first) and place - first < _FIRST:
+        first = index
+        while _continues(tagged, first) and index - first < _FIRST:
             first -= 1
-        names = tagged[first].text.split("\t") if first < place else []
+        names = tagged[first].text.split("\t") if first < index else []
     if len(names) != len(cells):
         return f"{segment.label}: {segment.text}" if segment.label else segment.text
     said = [f"{name}: {cell.strip()}" if name != "-" else cell.strip() for name, cell in zip(names, cells, strict=True)]
@@ -162,7 +162,7 @@ class Engine:
             score = score + added
         if not weights().answers(question, score, added):
             return None
-        return [tagged[place].tag for place in self._choose(score, question)]
+        return [tagged[index].tag for index in self._choose(score, question)]
 
     def _choose(self, score: NDArray[np.float64], question: Question) -> list[int]:
         """Choose one segment after the other; none inside another, and none that says nothing new."""
@@ -174,13 +174,13 @@ class Engine:
         best = float(score.max())
         while len(chosen) < limit and open_.any():
             value = np.where(open_, score + pages.added() + pages.allowed(), -np.inf)
-            place = int(np.argmax(value))
-            if chosen and value[place] < best:
+            index = int(np.argmax(value))
+            if chosen and value[index] < best:
                 break
-            chosen.append(place)
-            pages.choose(place)
+            chosen.append(index)
+            pages.choose(index)
             for candidate, segment in enumerate(tagged):
-                if open_[candidate] and (words[candidate] <= words[place] or _overlap(segment, tagged[place])):
+                if open_[candidate] and (words[candidate] <= words[index] or _overlap(segment, tagged[index])):
                     open_[candidate] = False
         return chosen
 
@@ -209,15 +209,15 @@ class _Pages:
         self._held = (question.held | question.held_above).astype(np.float64)
         self._most = 0.0  # share of the question's terms that the best chosen segment holds
 
-    def choose(self, place: int) -> None:
+    def choose(self, index: int) -> None:
         """Update the state for a chosen segment: pages that it names are likelier to hold the rest of an answer."""
         if not self.several:
             return
         question = self._question
-        self._missing &= self._held[place] == 0
-        self._most = max(self._most, (self._held[place] @ question.shares).item())
-        words = frozenset(tokens(question.tagged[place].text))
-        document = question.tagged[place].span.document
+        self._missing &= self._held[index] == 0
+        self._most = max(self._most, (self._held[index] @ question.shares).item())
+        words = frozenset(tokens(question.tagged[index].text))
+        document = question.tagged[index].span.document
         for candidate, title in enumerate(self._titles):
             other = question.tagged[candidate].span.document
             if other == document:
