@@ -34,7 +34,7 @@ from prunus.core.types import Message
 from prunus.engines import one_engine
 from prunus_evals import prompts
 from prunus_evals.errors import DataMissing, EvalError, ReaderFailed, SystemFailed, UnknownName, Unreachable
-from prunus_evals.metrics.choices import LETTERS
+from prunus_evals.metrics.answers import LETTERS
 from prunus_evals.records import Question, Reader, Reading, System
 from prunus_evals.store import Store
 

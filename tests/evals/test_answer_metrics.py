@@ -15,8 +15,8 @@ from tests.extras import need
 from prunus.core.errors import MissingExtra
 from prunus_evals import metrics, scoring, stats, systems, tasks
 from prunus_evals.errors import MetricError
-from prunus_evals.metrics import Metric, matching, ranked, tagged, token_f1
-from prunus_evals.metrics.choices import read_choice
+from prunus_evals.metrics import Metric, matching, ranked, tagged
+from prunus_evals.metrics.answers import read_choice, token_f1
 from prunus_evals.records import Outcome, Output, Question, Reading, Reply, Span, one_page
 from prunus_evals.report import numbers
 from prunus_evals.store import Store
@@ -96,10 +96,10 @@ def test_squad(answer: str, truth: str, exact: float, f1: float) -> None:
 
 @given(TEXTS, TEXTS)
 def test_token_f1_is_symmetric_and_one_for_equals(first: str, second: str) -> None:
-    value = token_f1.token_f1(first, second)
+    value = token_f1(first, second)
     assert 0 <= value <= 1
-    assert value == token_f1.token_f1(second, first)
-    assert token_f1.token_f1(first, first) == 1
+    assert value == token_f1(second, first)
+    assert token_f1(first, first) == 1
     if matching.squad_normalise(first) == matching.squad_normalise(second):
         assert value == 1
 

@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prunus_evals.align import lcs_length, lcs_pick
 from prunus_evals.errors import MetricError
 from prunus_evals.metrics.matching import (
     answers_survive,
     body_survives,
     element_text,
     gold_table,
+    lcs_length,
+    lcs_pick,
     normalise,
     table_survives,
 )

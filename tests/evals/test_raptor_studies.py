@@ -13,7 +13,7 @@ import pytest
 import prunus
 from prunus_evals import harness, metrics, readers, studies, suites, tasks
 from prunus_evals.errors import EvalError, UnknownName, Unreachable
-from prunus_evals.metrics.spans import span_recall
+from prunus_evals.metrics.evidence import span_recall
 from prunus_evals.records import Document, Outcome, Output, Question, Reading, Reply, Span
 from prunus_evals.studies import Choice, Study, Table, _raptor_published, raptor, raptor_trees
 from prunus_evals.systems import _trees, tree

@@ -12,10 +12,56 @@ from typing import Any
 from selectolax.lexbor import LexborHTMLParser
 
 from prunus.core.text.words import UNSPACED
-from prunus_evals.align import lcs_length, lcs_pick
 from prunus_evals.errors import MetricError
 from prunus_evals.records import Question
 from prunus_evals.visible import node_text, pieces, separator
+
+
+def _rows(short: Sequence[str], long: Sequence[str]) -> list[int]:
+    """Return the bit rows of Hyyrö's algorithm: the start row, then a row for each word of ``long``.
+
+    A zero bit ``i`` in row ``j`` says that word ``i`` of ``short`` lengthens the common subsequence with the first
+    ``j`` words of ``long``.
+    """
+    places: dict[str, int] = {}
+    for index, word in enumerate(short):
+        places[word] = places.get(word, 0) | 1 << index
+    full = (1 << len(short)) - 1
+    row = full
+    rows = [row]
+    for word in long:
+        match = places.get(word)
+        if match is not None:
+            both = row & match
+            row = ((row + both) | (row - both)) & full
+        rows.append(row)
+    return rows
+
+
+def lcs_length(first: Sequence[str], second: Sequence[str]) -> int:
+    """Return the length of the longest common subsequence."""
+    return len(first) - _rows(first, second)[-1].bit_count()
+
+
+def lcs_pick(first: Sequence[str], second: Sequence[str]) -> list[str]:
+    """Return one longest common subsequence."""
+    rows = _rows(first, second)
+    picked: list[str] = []
+    at = len(first) - 1
+    row = len(second)
+    while at >= 0 and row > 0:
+        bit = 1 << at
+        if rows[row] & bit:
+            at -= 1  # word `at` lengthens nothing here
+        elif not rows[row - 1] & bit:
+            row -= 1  # it already did before this word
+        else:
+            picked.append(first[at])
+            at -= 1
+            row -= 1
+    picked.reverse()
+    return picked
+
 
 # as numbers, because many of these characters look alike in an editor
 SINGLE = (0x2018, 0x2019, 0x201A, 0x201B, 0x2032, 0xB4, 0x60, 0x2BC, 0xFF07)

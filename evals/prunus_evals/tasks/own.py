@@ -33,7 +33,7 @@ from prunus.pages.clean.parse import decode, is_binary, source_text
 from prunus.pages.sources import is_address, is_folder, pages_of, read_file
 from prunus_evals.data import Lines, Row
 from prunus_evals.errors import DataMissing
-from prunus_evals.metrics.gold import runs
+from prunus_evals.metrics.evidence import runs
 from prunus_evals.metrics.matching import any_spelling_occurs, normalise
 from prunus_evals.records import Document, OutputFormat, Question
 from prunus_evals.split import digest

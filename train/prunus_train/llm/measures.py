@@ -13,9 +13,9 @@ from prunus.evidence.score._trie import grow, log_probabilities, sum_along_paths
 from prunus.evidence.score.paths.transformers.engine import Engine
 from prunus.evidence.score.paths.transformers.loaded import Loaded
 from prunus.models.chat_prompt import forged_marks
+from prunus_evals.metrics.answers import token_f1
 from prunus_evals.metrics.ranked import of_scores
 from prunus_evals.metrics.tagged import precision_recall_f1
-from prunus_evals.metrics.token_f1 import token_f1
 from prunus_train.llm.samples import ChatSample, SampleEncoder
 
 LONGEST = 256
