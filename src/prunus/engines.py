@@ -548,10 +548,13 @@ class Formats:
             raise BadPage(f"{page.url or 'page'}: the page is empty", subject=page.url)
         from .pages.formats._sniff import sniff, suffix_of
 
-        own = self._known.get(suffix_of(page.final_url or page.url)) or self._known.get(page.media_type)
+        name = page.final_url or page.url
+        if not name and not page.media_type:  # the content alone decides: no table of formats is made
+            return sniff(page.content, "", "")
+        own = self._known.get(suffix_of(name)) or self._known.get(page.media_type)
         if own in self._specs:
             return str(own)  # the operator's format wins over what the content looks like
-        return sniff(page.content, page.final_url or page.url, page.media_type, self._known)
+        return sniff(page.content, name, page.media_type, self._known)
 
 
 def _is_plainly_html(page: Page) -> bool:

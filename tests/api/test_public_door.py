@@ -69,6 +69,8 @@ def test_pruning_html_loads_no_answer_no_index_and_no_other_format() -> None:
     assert not [name for name in loaded if name.startswith(rooms)]
     formats = {name.split(".")[3] for name in loaded if name.startswith("prunus.pages.formats.")}
     assert {name for name in formats if not name.startswith("_")} == {"html"}
+    table = "from prunus.engines import formats; print('_claims' in vars(formats()))"
+    assert in_a_fresh_process(f"{code}; {table}").split()[-1] == "False"
     assert not {"httpx", "asyncio", "pypdfium2", "PIL"} & {name.split(".")[0] for name in loaded}
 
 
