@@ -14,16 +14,19 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from prunus.core.errors import PrunusError, one_line
-from prunus_evals import metrics, provenance, readers, scoring, systems, tasks
-from prunus_evals.errors import EvalError, MetricError, SystemFailed
+from prunus_evals import metrics, provenance, readers, systems, tasks
+from prunus_evals.errors import BudgetBroken, EvalError, MetricError, SystemFailed
 from prunus_evals.metrics import Metric
-from prunus_evals.records import Asker, LeftOut, Outcome, Question, Reader, Reading, Reply, System
+from prunus_evals.records import Asker, LeftOut, Outcome, Output, Question, Reader, Reading, Reply, System
 from prunus_evals.split import Wanted
 from prunus_evals.store import Store
 from prunus_evals.tokens import Counter, llama2
+from prunus_evals.visible import visible_text
 
 BUDGETS = (512, 1024, 2048, 4096)
 NO_READER = "none"
@@ -331,7 +334,7 @@ def _measured(
 ) -> Outcome:
     name = preparing.system.name
     reply, cpu, seconds = preparing.ask(question, budget)
-    tokens = scoring.tokens_of(reply, question, name, budget, counter)
+    tokens = tokens_of(reply, question, name, budget, counter)
     reading: Reading | None = None
     spec, model, identity = reader
     prompt = ""
@@ -339,15 +342,15 @@ def _measured(
     if model is not None:
         caveats[spec] = model.caveat if hasattr(model, "caveat") else readers.caveat(spec, model.real)
         reading, prompt = readers.read(model, question, reply.text, store, identity)
-    output = scoring.output_of(reply, None if reading is None else reading.text)
+    output = output_of(reply, None if reading is None else reading.text)
     return Outcome(
         task=question.task,
         system=name,
         page=question.page,
         question=question.id,
         budget=budget,
-        scores=scoring.scores_of(question, output, chosen),
-        counts=scoring.counts_of(question, output, chosen),
+        scores=scores_of(question, output, chosen),
+        counts=counts_of(question, output, chosen),
         tokens=tokens,
         cpu_seconds=cpu,
         seconds=seconds,
@@ -361,3 +364,67 @@ def _measured(
         caveat=readers.joined(caveats.values()),
         caveats={one: said for one, said in caveats.items() if said},
     )
+
+
+def output_of(reply: Reply, answer: str | None = None) -> Output:
+    """Return what metrics score."""
+    return Output(reply, visible_text(reply.text, reply.format), answer)
+
+
+def tokens_of(reply: Reply, question: Question, system: str, budget: int, counter: Counter) -> int:
+    """Return the tokens of a reply.
+
+    :raises BudgetBroken: the reply has more tokens than the budget.
+    """
+    key: Any = counter  # its protocol does not say that it can be a key
+    tokens = _counted(key, reply.text)
+    if tokens > budget:
+        raise BudgetBroken(system, question.id, budget, tokens)
+    return tokens
+
+
+@lru_cache(maxsize=8)
+def _counted(counter: Counter, text: str) -> int:
+    """Count a text; a short page is kept whole at several budgets, one after another."""
+    return counter.count([text])[0]
+
+
+def counts_of(question: Question, output: Output, metrics: Sequence[Metric]) -> dict[str, list[float]]:
+    """Return what metrics over all answers together add up, by metric; see :class:`.metrics.Metric`.
+
+    :raises MetricError: as :func:`scores_of`.
+    """
+    found: dict[str, list[float]] = {}
+    for metric in metrics:
+        if metric.counts is not None and (metric.of != "answer" or output.answer is not None):
+            try:
+                counts = metric.counts(question, output)
+            except (MetricError, ImportError) as error:
+                raise _named(error, metric, question) from error
+            if counts is not None:
+                found[metric.name] = [float(count) for count in counts]
+    return found
+
+
+def scores_of(question: Question, output: Output, metrics: Sequence[Metric]) -> dict[str, float]:
+    """Return the scores by metric; a metric that does not apply to the question, or to its output, is left out.
+
+    A metric of answers applies where a reader answered.
+
+    :raises MetricError: a metric applies and cannot be computed; the message names metric and question.
+    """
+    found: dict[str, float] = {}
+    for metric in metrics:
+        if metric.of == "answer" and output.answer is None:
+            continue
+        try:
+            value = metric.score(question, output)
+        except (MetricError, ImportError) as error:
+            raise _named(error, metric, question) from error
+        if value is not None:
+            found[metric.name] = float(value)
+    return found
+
+
+def _named(error: Exception, metric: Metric, question: Question) -> MetricError:
+    return MetricError(f"{metric.name} of {question.task}, question {question.id}: {error}")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.extras import need
 
 from prunus.core.errors import MissingExtra
-from prunus_evals import metrics, scoring, stats, systems, tasks
+from prunus_evals import harness, metrics, stats, systems, tasks
 from prunus_evals.errors import MetricError
 from prunus_evals.metrics import Metric, matching, ranked, tagged
 from prunus_evals.metrics.answers import read_choice, token_f1
@@ -38,7 +38,7 @@ def said(answer: str | None = None, visible: str = "", **reply: Any) -> Output:
 
 def score(name: str, question: Question, output: Output) -> float | None:
     (metric,) = metrics.named([name])
-    return scoring.scores_of(question, output, [metric]).get(name)
+    return harness.scores_of(question, output, [metric]).get(name)
 
 
 # --- short answers -------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ def test_bleu_of_all_answers_is_that_of_sacrebleu() -> None:
     (metric,) = metrics.named(["bleu"])
     assert metric.combine is not None
     found = [
-        scoring.counts_of(asked(references=(truths[0], truths[-1])), said(answer), [metric])["bleu"]
+        harness.counts_of(asked(references=(truths[0], truths[-1])), said(answer), [metric])["bleu"]
         for answer, truths in PAIRS
     ]
     assert metric.combine([sum(column) for column in zip(*found, strict=True)]) == pytest.approx(expected)
@@ -163,7 +163,7 @@ def test_bleu_of_all_answers_is_that_of_sacrebleu() -> None:
     assert estimate.mean == pytest.approx(expected)
     assert estimate.low == pytest.approx(expected)
     assert score("bleu", asked(references=("a b c d e",)), said("a b c d e")) == pytest.approx(1)
-    assert scoring.counts_of(asked(references=("a",)), said(None), [metric]) == {}
+    assert harness.counts_of(asked(references=("a",)), said(None), [metric]) == {}
     with pytest.raises(MetricError, match="no counts"):
         stats.combined({}, metric.combine)
 
@@ -176,8 +176,8 @@ def test_reports_show_the_bleu_of_all_answers_not_a_mean() -> None:
     def outcome(system: str, number: int, answer: str, truth: str) -> Outcome:
         question, output = asked(references=(truth,)), said(answer)
         return Outcome(
-            "eli5", system, f"page {number}", f"q{number}", 512, scoring.scores_of(question, output, [metric]), 1, 0.1,
-            counts=scoring.counts_of(question, output, [metric]), reading=Reading(answer),
+            "eli5", system, f"page {number}", f"q{number}", 512, harness.scores_of(question, output, [metric]), 1, 0.1,
+            counts=harness.counts_of(question, output, [metric]), reading=Reading(answer),
         )  # fmt: skip
 
     mine = [outcome("prunus", number, answer, truths[0]) for number, (answer, truths) in enumerate(PAIRS)]
@@ -244,7 +244,7 @@ def test_a_package_that_is_broken_ends_the_run_with_one_line() -> None:
         raise ModuleNotFoundError("No module named 'colorama'")
 
     with pytest.raises(MetricError, match="gone of task, question q: No module named 'colorama'"):
-        scoring.scores_of(asked(), said(), [Metric("gone", "evidence", "broken", broken)])
+        harness.scores_of(asked(), said(), [Metric("gone", "evidence", "broken", broken)])
 
 
 # --- choices -------------------------------------------------------------------------------------
@@ -432,9 +432,9 @@ def test_the_quotes_of_prunus_are_measured_from_right_and_wrong_pages(counter: T
     for html, labels in ((page, {}), (wrong, {"page": "wrong"})):
         question = Question("q", "task", "page", one_page(html), "When was the otter born?", ("1987",), labels=labels)
         reply = system.prepare(question.documents).ask(question.question, 200)
-        output = scoring.output_of(reply)
+        output = harness.output_of(reply)
         names = ("quote_first", "quote_any", "turned_away")
-        found = scoring.scores_of(question, output, metrics.named(names))
+        found = harness.scores_of(question, output, metrics.named(names))
         assert found == ({"turned_away": 1} if labels else {"quote_first": 1, "quote_any": 1})
         assert counter.count([reply.text])[0] <= 200
     assert system.prepare(one_page(" ")).ask("When?", 200).quotes == ()

@@ -21,9 +21,8 @@ from prunus_evals.errors import DataMissing, EvalError, UnknownName
 from prunus_evals.records import Document, Question, Reply, System, one_page
 from prunus_evals.store import Store
 from prunus_evals.systems import _embed
-from prunus_evals.systems._chunks import token_chunks, word_chunks
 from prunus_evals.systems._embed import CachedEmbedder
-from prunus_evals.systems.chunks import heading_chunks
+from prunus_evals.systems.chunks import heading_chunks, token_chunks, word_chunks
 from prunus_evals.systems.readerlm import bare
 from prunus_evals.tokens import TokenizerCounter, llama2
 from prunus_evals.visible import html_text, visible_text

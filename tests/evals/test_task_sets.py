@@ -14,7 +14,7 @@ import pytest
 from tests.extras import need
 
 from prunus.core.settings import Settings
-from prunus_evals import metrics, prompts, readers, scoring, tasks
+from prunus_evals import harness, metrics, prompts, readers, tasks
 from prunus_evals.data import Lines
 from prunus_evals.errors import DataMissing, DataWrong, MetricError
 from prunus_evals.records import LeftOut, Output, Question, Reply
@@ -193,7 +193,7 @@ def test_quality_has_choices_hard_questions_and_a_test_file_without_labels(write
     assert (question.page, question.kind, question.choices) == ("2", "choice", ("A", "B", "C", "D"))
     [hidden] = asked("quality:test")
     with pytest.raises(MetricError, match="not published"):
-        scoring.scores_of(hidden, Output(Reply("", "text"), "", "B"), metrics.named(["accuracy"]))
+        harness.scores_of(hidden, Output(Reply("", "text"), "", "B"), metrics.named(["accuracy"]))
     write("sets/quality/QuALITY.v1.0.1.htmlstripped.dev", [article("1", gold_label=5, difficult=0)])
     with pytest.raises(DataWrong, match="line 1: 'gold_label' is 5, of 4 options"):
         asked("quality")

@@ -6,7 +6,8 @@ import html
 from collections.abc import Sequence
 
 import prunus
-from prunus_evals.records import Document
+from prunus_evals.records import Document, OutputFormat, Reply, Stage
+from prunus_evals.tokens import Counter
 from prunus_evals.visible import html_text
 
 
@@ -66,3 +67,20 @@ def markdown_of(document: Document) -> str:
     from markdownify import markdownify  # here: only the baselines over Markdown need it
 
     return str(markdownify(html_of(document), heading_style="ATX", strip=["a", "img", "script", "style"]))
+
+
+class Head:
+    """A text that is cut at the budget.
+
+    :param stages: what it cost to make the text.
+    """
+
+    def __init__(self, text: str, format: OutputFormat, counter: Counter, stages: Sequence[Stage] = ()) -> None:
+        self._text = text
+        self._format: OutputFormat = format
+        self._counter = counter
+        self._stages = tuple(stages)
+
+    def ask(self, question: str, budget: int) -> Reply:
+        """Return the head of the text within the budget."""
+        return Reply(self._counter.head(self._text, budget), self._format, stages=self._stages)

@@ -7,9 +7,8 @@ does not fit.
 from __future__ import annotations
 
 from prunus_evals.records import System
-from prunus_evals.systems._chunks import PACKERS
 from prunus_evals.systems._variants import Variant
-from prunus_evals.systems.chunks import RankedChunks
+from prunus_evals.systems.chunks import PACKERS, RankedChunks
 from prunus_evals.tokens import Counter
 
 VARIANTS = tuple(PACKERS)

@@ -16,10 +16,10 @@ from typing import Any
 from prunus_evals import readers
 from prunus_evals.errors import SystemFailed, UnknownName
 from prunus_evals.records import Asker, Document, Reply, System
-from prunus_evals.systems._chunks import word_chunks
 from prunus_evals.systems._documents import plain
 from prunus_evals.systems._stages import COSTS, StageTimer
 from prunus_evals.systems._variants import Kinds, Variant, read
+from prunus_evals.systems.chunks import word_chunks
 from prunus_evals.tokens import Counter
 
 WORDS = 200

@@ -12,10 +12,9 @@ from importlib.util import find_spec
 
 import prunus
 from prunus_evals.records import Asker, Document, OutputFormat, System
-from prunus_evals.systems._documents import page_of
+from prunus_evals.systems._documents import Head, page_of
 from prunus_evals.systems._stages import COSTS, StageTimer
 from prunus_evals.systems._variants import Kinds, Variant, read
-from prunus_evals.systems._whole import Head
 from prunus_evals.tokens import Counter
 from prunus_evals.visible import html_text
 

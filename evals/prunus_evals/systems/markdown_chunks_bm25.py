@@ -5,8 +5,8 @@ from __future__ import annotations
 from prunus.core.installation import pip_install_folder
 from prunus_evals.records import System
 from prunus_evals.systems import chunks
-from prunus_evals.systems._chunks import PACKERS
 from prunus_evals.systems._variants import Variant
+from prunus_evals.systems.chunks import PACKERS
 from prunus_evals.tokens import Counter
 
 VARIANTS = tuple(PACKERS)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from prunus_evals.records import Asker, Document, System
-from prunus_evals.systems._documents import text_of
-from prunus_evals.systems._whole import Head
+from prunus_evals.systems._documents import Head, text_of
 from prunus_evals.tokens import Counter
 
 

@@ -20,10 +20,10 @@ from prunus.core.ports import Vectors
 from prunus_evals.errors import UnknownName
 from prunus_evals.records import Asker, Document, Reply, System
 from prunus_evals.systems import _embed
-from prunus_evals.systems._chunks import token_chunks, word_chunks
 from prunus_evals.systems._documents import plain
 from prunus_evals.systems._stages import COSTS, StageTimer
 from prunus_evals.systems._variants import Kinds, Variant, read
+from prunus_evals.systems.chunks import token_chunks, word_chunks
 from prunus_evals.tokens import Counter
 
 TOP = 12

@@ -14,10 +14,9 @@ from importlib.util import find_spec
 import prunus
 from prunus.core.installation import pip_install_folder
 from prunus_evals.records import Asker, Document, OutputFormat, System
-from prunus_evals.systems._documents import html_of, markdown_of, page_of, soup_of
+from prunus_evals.systems._documents import Head, html_of, markdown_of, page_of, soup_of
 from prunus_evals.systems._stages import COSTS, StageTimer
 from prunus_evals.systems._variants import Kinds, Variant, read
-from prunus_evals.systems._whole import Head
 from prunus_evals.tokens import Counter
 
 _BLANK = re.compile(r"\n\s*\n")
