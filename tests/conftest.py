@@ -26,7 +26,7 @@ settings.register_profile("long", max_examples=2000, **{**_CALM, "derandomize": 
 settings.register_profile("hunt", max_examples=600, **{**_CALM, "derandomize": False})
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
 
-PASSED = os.environ.get("PRUNUS_TESTS_PASSED", "")
+PASSED = os.environ.get("TESTS_PASSED", "")
 """A file of the tests that have passed: a run adds its own, and leaves out those that are there. ``.ci/run`` names one,
 so that no test runs twice."""
 

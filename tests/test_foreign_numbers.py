@@ -33,7 +33,7 @@ ALLOWED = {  # pattern of "file: argument" -> why it is no foreign text
     r"answer/extract/sentences.py: declared\(reranker, 'reranker', 'added'\)": "a number that an engine declares",
     r"index/store/file/engine.py: (id|row|meta\(file\)\['version'\])": "ids of the caller, an array, and a number of SQLite",
     r"index/store/file/(large|postings).py: (self._mean @ vector|vector @ self._square @ vector|self._ends\[place( - 1)?\])": "arrays",
-    r"index/store/file/\w+.py: (file.execute\(query\).fetchone\(\)\[0\]|found.lastrowid or 0)": "a number of SQLite",
+    r"index/store/file/\w+.py: (file.execute\(query\).fetchone\(\)\[0\]|result.lastrowid or 0)": "a number of SQLite",
     r"models/llm/openai.py: value": "an option of the operator, checked in the lines above",
     r"pages/formats/pdf/engine.py: getattr\(signal, 'SIGXCPU', 0\)": "the number of a signal",
     r"pages/formats/sqlite.py: allowance.is_late\(\)": "a truth value",

@@ -193,7 +193,7 @@ def test_the_tree_is_drawn_as_text_with_what_a_question_takes(cli: Cli) -> None:
     cli("index", "add", "tale", TALE)
     result = cli("index", "tree", "tale", "-q", "How did she lose her slipper?", "--budget", "300")
     assert result.stdout.startswith("• ") and "[F]" in result.stdout and "[T]" in result.stdout
-    assert "TreeMatches by tree retrieval" in result.stdout and "TreeMatches by flat dense retrieval" in result.stdout
+    assert "Found by tree retrieval" in result.stdout and "Found by flat dense retrieval" in result.stdout
     found = json.loads(cli("index", "tree", "tale", "-q", "Who is it about?", "--layers", "1", "--json").stdout)
     layers = {node["id"]: node["layer"] for node in found["nodes"]}
     assert {layers[id] for id in found["tree"]["nodes"]} == {1} and {layers[id] for id in found["flat"]["nodes"]} == {0}
@@ -231,7 +231,7 @@ def test_the_page_of_a_tree_loads_nothing_and_texts_stay_texts(cli: Cli, folder:
     data = data_of(text)
     assert data["found"]["tree"] and data["found"]["flat"] and len(data["roots"]) == 1
     assert evil in "".join("".join(row[3]) for row in data["nodes"].values())
-    assert "TreeMatches by tree retrieval" in text and 'id="search"' in text
+    assert "Found by tree retrieval" in text and 'id="search"' in text
 
 
 def data_of(page: str) -> Any:

@@ -128,6 +128,7 @@ def test_index_add_takes_the_other_pages(cli: Cli, pages: Path, bug: Exception) 
     check_line(result.stderr, bug)
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_batch_fails_that_job_alone(cli: Cli, pages: Path, bug: Exception) -> None:
     jobs = [{"id": path.stem, "command": "clean", "pages": [str(path)]} for path in sorted(pages.iterdir())]
     jobs += [{"id": "p", "command": "prune", "question": QUESTION, "pages": [str(path) for path in pages.iterdir()]}]

@@ -15,6 +15,8 @@ from click.testing import CliRunner
 from safetensors.numpy import load_file
 from tests.extras import need
 
+pytest.importorskip("selectolax")
+
 from prunus_train.cli import main
 from prunus_train.errors import DataBroken
 from prunus_train.static import fit, recipe, texts, vocabulary
