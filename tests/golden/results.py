@@ -14,11 +14,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import prunus
+from prunus.answer.extract._features import Question
+from prunus.answer.extract._weights import weights
+from prunus.answer.extract.sentences import cosines
 from prunus.answer.plan.rules import Engine as Rules
 from prunus.answer.rank_pages import Candidate, by_hybrid, rank
 from prunus.core.text.bm25 import BM25
 from prunus.core.text.likeness import Likeness
 from prunus.core.text.words import count_words, guess_language, normalise
+from prunus.evidence.blocks import max_words_for
+from prunus.evidence.segments import segments
 from prunus.index.chunk import chunk_tree
 from prunus.models.embed.static import Engine as Static
 from prunus.models.llm.scripted import Engine as Scripted
@@ -103,6 +108,17 @@ def _best(path: Path, question: str, scorer: str, count: int = 8, **options: Any
     ranked = sorted(context.blocks, key=lambda block: -block.score)[:count]
     lines = [f"{block.score:9.3f} {'kept' if block.kept else '    '} {block.text[:70]!r}" for block in ranked]
     return "\n".join([f"--- {scorer}: {question}", *lines])
+
+
+@known
+def sizes_of_blocks() -> str:
+    asked = ("When does the boat leave?", "Give an overview of the prices.")
+    sizes = [
+        (words, budget, question)
+        for question in asked
+        for words, budget in ((9_000, 4096), (9_000, 300), (300_000, 4096))
+    ]
+    return "\n".join(f"{max_words_for(*size):4} words: {size}" for size in sizes)
 
 
 @known
@@ -250,6 +266,16 @@ def passages() -> str:
 
 
 @known
+def scores_of_quotes() -> str:
+    """What the extractor without a model makes of the segments of evidence, before it chooses."""
+    documents = prunus.read(STORY)
+    tagged = segments(prunus.prune(documents, ROLLS, 600).kept, {tree.document: tree for tree in documents.trees})
+    question = Question(ROLLS, tagged, cosines(Static(), ROLLS, tagged))
+    scores = weights().scores(question.features)
+    return "\n".join(f"{scores[index]:8.3f} {tagged[index].text[:70]!r}" for index in (-scores).argsort()[:8])
+
+
+@known
 def support_of_claims() -> str:
     """The citations of an answer that a model wrote, and which of its sentences no page supports."""
     text = (
@@ -288,7 +314,7 @@ def words() -> str:
 @known
 def chunks_of_a_page() -> str:
     [tree] = prunus.read(FAQ).trees
-    chunks = chunk_tree(tree, SmolLM2(), 60)[:14]
+    chunks = [*chunk_tree(tree, SmolLM2(), 60)[:14], *chunk_tree(tree, SmolLM2())[:4]]
     return "\n".join(
         f"{chunk.tokens:4} {chunk.start}-{chunk.end} {chunk.above} {chunk.text[:60]!r}" for chunk in chunks
     )
@@ -328,6 +354,7 @@ def plans() -> str:
     asked = (
         "hello", "What is 12 * (3 + 4)?", "Who won the regatta yesterday?", "How tall is the Orrel flood barrier?",
         "Compare the prices of the Pell 2 and the Pell Mini in 2025", "Translate this text into German: the tide is high",
+        "What are the best ways to read a tide gauge in 2025?", "What are the best ways to read a tide gauge in 2021?",
         "Wie hoch ist die Zugspitze?", "What did the council decide about the bridge last week, and who voted against it?",
     )  # fmt: skip
     lines = []
