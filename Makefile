@@ -54,7 +54,7 @@ demo: $(BASE) ## set up, and answer questions from the example site
 	$(BIN)/python examples/demo.py
 
 test: $(DEV) ## set up, and run the tests (base installation)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not full and not slow"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not full and not slow and not data"
 
 test-all: $(ALL) ## every test with every extra
 	PRUNUS_ALL_EXTRAS=1 $(BIN)/python -m pytest -n 2 --dist worksteal

@@ -21,7 +21,7 @@ _CALM = {
     "database": None,
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
 }
-settings.register_profile("short", max_examples=20, **_CALM)
+settings.register_profile("short", max_examples=10, **_CALM)
 settings.register_profile("long", max_examples=2000, **{**_CALM, "derandomize": False})
 settings.register_profile("hunt", max_examples=600, **{**_CALM, "derandomize": False})
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))

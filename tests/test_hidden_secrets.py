@@ -215,6 +215,7 @@ def with_no_pause(service: Any) -> Any:
     return replace(service, sleep=lambda seconds: None)
 
 
+@pytest.mark.slow
 @every_address
 def test_no_command_shows_the_login_of_an_address_that_it_was_given(address: str) -> None:
     """The address of a page names it in results, so that a key in it stays there; errors hide the key as well."""

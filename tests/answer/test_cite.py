@@ -102,6 +102,7 @@ def test_the_xpath_of_any_word_holds_it(made: Made, data: st.DataObject) -> None
         assert word in said
 
 
+@pytest.mark.slow
 def test_locating_takes_time_linear_in_page_and_quote() -> None:
     tree = clean_tree("<p>" + "a b " * 100_000)
     assert locate("a " * 1500 + "c", tree) is None

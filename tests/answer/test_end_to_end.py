@@ -67,6 +67,7 @@ def check(outcome: Any, web: World) -> None:
     assert set(outcome.answer.spent) >= {"plan", "search", "read", "rank", "answer", "cite"}
 
 
+@pytest.mark.data
 @pytest.mark.parametrize("number", range(10))
 def test_real_questions_without_a_model(
     crag: tuple[World, list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch, number: int
@@ -82,6 +83,7 @@ def test_real_questions_without_a_model(
     assert outcome.answer.text.startswith("The pages say:")
 
 
+@pytest.mark.data
 @pytest.mark.parametrize("number", range(10))
 def test_real_questions_with_a_model(
     crag: tuple[World, list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch, number: int

@@ -103,6 +103,7 @@ def test_pages_that_are_gone_or_no_content_fail_alone(web: World) -> None:
     assert "1932" in outcome.answer.text
 
 
+@pytest.mark.slow
 def test_a_page_that_never_comes_costs_no_more_than_its_time(web: World) -> None:
     web.pages["/slow"] = 30
     web.hits[""].insert(0, web.hit("/slow", "Bridge", "Orrel bridge opened in 1932"))
@@ -192,6 +193,7 @@ def test_a_model_that_breaks_off_in_the_middle(web: World) -> None:
     assert answer.citations[0].found
 
 
+@pytest.mark.slow
 def test_a_model_that_is_too_slow_is_stopped_inside_the_time(web: World) -> None:
     slow = ScriptedReply("The bridge opened in 1932 [1]. " + "And so on and on. " * 200, pause=0.05)
     outcome = ask(QUESTION, failing("answer", slow), seconds(5))

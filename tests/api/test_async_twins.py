@@ -134,6 +134,7 @@ def test_twins_raise_what_their_functions_raise(error: type[Exception], call: Ca
 # --- beside the loop -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_loop_ticks_while_a_large_page_is_cleaned_and_pruned() -> None:
     page = "".join(f"<h2>Part {n}</h2><p>The ferry {n} leaves at {n % 24}. It carries coal.</p>" for n in range(8_000))
 

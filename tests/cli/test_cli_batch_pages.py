@@ -248,6 +248,7 @@ def test_a_dry_run_tells_parts_and_time_and_writes_nothing(cli: Cli, folder: Pat
     )
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_whole_parts_and_the_next_run_goes_on(folder: Path) -> None:
     rows(folder, 200)
     command = [*PROGRAM, "batch", "pages.jsonl", "-o", "out", "--do", "clean", "--part", "2", "--workers", "2"]

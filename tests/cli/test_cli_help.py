@@ -49,6 +49,7 @@ def test_help_lists_the_commands(cli: Cli) -> None:
     assert cli().stdout == text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", sorted(set(examples())))
 def test_examples_run(cli: Cli, folder: Path, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRUNUS_PROXY", "http://127.0.0.1:9")  # no test goes out; nobody answers there

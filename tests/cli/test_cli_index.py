@@ -49,6 +49,7 @@ def test_documents_are_added_asked_changed_and_removed(cli: Cli, docs: Path) -> 
     assert "glass" in only_line(cli("index", "remove", "I", "docs/glass.html"))
 
 
+@pytest.mark.slow
 def test_an_unreadable_document_among_many_is_named_and_the_rest_goes_in(cli: Cli, folder: Path) -> None:
     (folder / "many").mkdir()
     for n in range(1000):
@@ -257,6 +258,7 @@ def test_a_node_under_two_parents_and_a_tree_without_leaves_are_written() -> Non
 # --- processes -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_two_processes_that_add_at_once_lose_nothing(folder: Path, docs: Path) -> None:
     files = sorted(docs.glob("*.html"))
     (folder / "more").mkdir()
@@ -275,6 +277,7 @@ def test_two_processes_that_add_at_once_lose_nothing(folder: Path, docs: Path) -
     assert len({*edges} - {child for children in edges.values() for child in children}) == 1
 
 
+@pytest.mark.slow
 def test_workers_make_the_same_index_and_name_the_same_failures(cli: Cli, docs: Path) -> None:
     for number in range(40):
         (docs / f"{number:02}.html").write_text(page("bees").replace("note", f"note {number}"), "utf-8")

@@ -219,6 +219,7 @@ def test_a_recording_does_not_choose_code_to_run(cli: Cli) -> None:
     assert not Path("ran").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "spec", ["{name}", "{address}", "secret", "{name}:secret", "{name}:{address}", "evil.py:Engine"]
 )

@@ -38,6 +38,7 @@ def test_between_blocks_every_line_break_ends_a_segment(text: str) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", [*PIECES, "(a ", '"a ', "'a ", "a' ", "\u201ea ", "A.", "\n(", "1. a 2. b "])
 def test_time_is_linear(piece: str) -> None:
     """Quadratic work would take a hundred times as long for ten times the text; a busy machine gets more tries."""

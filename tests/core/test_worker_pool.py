@@ -43,6 +43,7 @@ def dying() -> Callable[[Item], str]:
 PARTS = [["good0", "dies", "good1"], ["hangs"], [], ["good2", "once", "good3"]]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 def test_an_item_that_kills_or_hangs_is_lost_alone(tmp_path: Path) -> None:
     path = str(tmp_path / "log")
@@ -57,6 +58,7 @@ def test_an_item_that_kills_or_hangs_is_lost_alone(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_worker_that_cannot_begin_ends_the_run() -> None:
     with pytest.raises(BadInput, match="no such engine"):
         list(WorkerPool(broken, 1).run(iter([(0, [("", "x")])])))

@@ -34,6 +34,7 @@ print(hashlib.sha256(json.dumps(found).encode()).hexdigest())
 """
 
 
+@pytest.mark.slow
 def test_every_process_says_the_same_whatever_its_hash_seed(site: dict[str, str], tmp_path: Path) -> None:
     for name in ("tide-rolls-story.html", "plans-and-prices.html", "install-guide-zh.html"):
         (tmp_path / name).write_text(site[name], "utf-8")

@@ -155,6 +155,7 @@ CHANGES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 def test_what_is_changed_in_the_database_is_found(whole: Path, tmp_path: Path, change: str) -> None:
     def by_sql(folder: Path) -> None:

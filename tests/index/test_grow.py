@@ -74,6 +74,7 @@ def test_replacing_a_document_changes_what_is_found(tmp_path: Path) -> None:
     assert "furnace" not in asking.hybrid("glass furnace", 2000).text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_any_order_of_changes_leaves_a_tree_that_keeps_every_promise(tmp_path: Path, seed: int) -> None:
     draw = random.Random(seed)

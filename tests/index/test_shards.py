@@ -76,6 +76,7 @@ def test_items_of_one_topic_share_a_shard() -> None:
         assert len(set(topic[shard].tolist())) == 1
 
 
+@pytest.mark.slow
 def test_the_tree_is_the_same_with_one_two_and_three_workers(tmp_path: Path) -> None:
     made = [library(tmp_path / str(workers), workers).store for workers in (1, 2, 3)]
     one, *others = made
@@ -117,6 +118,7 @@ def test_a_clusterer_of_neighbours_gets_whole_layers(tmp_path: Path) -> None:
     assert trees[0] == trees[1]
 
 
+@pytest.mark.slow
 def test_the_bill_of_a_tree_of_shards_is_that_of_its_summaries(tmp_path: Path) -> None:
     made = library(tmp_path)
     bill = bill_of(made, None, True)
@@ -180,6 +182,7 @@ def dying() -> Callable[[int], int]:
     return die
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("executor", [in_process, ProcessExecutor(1), ProcessExecutor(3)])
 def test_results_come_in_the_order_of_the_tasks(executor: ProcessExecutor) -> None:
     assert list(executor(slow, iter(range(12)))) == [number * number for number in range(12)]

@@ -34,6 +34,7 @@ def elements(page: str | bytes) -> int:
     return sum(1 for _ in turbohtml.parse(page, positions=False).descendants)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_page_that_would_multiply_is_recognised(name: str) -> None:
     page = BOMBS[name]

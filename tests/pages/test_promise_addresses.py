@@ -160,6 +160,7 @@ def test_no_output_holds_a_scheme_that_is_not_allowed(page: str) -> None:
         assert scheme(address) in ALLOWED | {""}, address
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES + WORDS)
 def test_white_space_before_a_script_makes_no_link_of_it(place: str) -> None:
     for space in ("", *JUNK):

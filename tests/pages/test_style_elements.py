@@ -113,6 +113,7 @@ def test_a_cleaned_page_is_stable() -> None:
     assert prunus.clean(once) == once
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "css",
     [

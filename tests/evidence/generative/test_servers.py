@@ -242,11 +242,13 @@ def test_a_refused_key_is_said(kind: str) -> None:
     assert "refuses the key" in failing(kind, as_json({"error": "no secret"}, 401))
 
 
+@pytest.mark.slow
 @every
 def test_a_server_that_hangs_is_left(kind: str) -> None:
     assert "within 0.1 s" in failing(kind, "hang", seconds=0.1)
 
 
+@pytest.mark.slow
 @every
 def test_a_server_that_drips_is_left(kind: str) -> None:
     assert "within" in failing(kind, "drip", seconds=0.3)

@@ -136,6 +136,7 @@ HOSTILE = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_messages_take_seconds_at_most(content: bytes) -> None:
     with at_most(10):

@@ -241,6 +241,7 @@ HOSTILE = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_documents_take_seconds_at_most(text: str) -> None:
     with at_most(10):

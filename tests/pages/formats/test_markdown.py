@@ -118,6 +118,7 @@ def test_when_the_time_is_up_no_word_is_lost_and_the_page_says_so() -> None:
     assert found.startswith("<h1>A *b*</h1><p>c `d`<ul><li>e</ul><p><em>3 paragraphs were too long")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -138,6 +138,7 @@ def test_a_document_of_each_format_has_numbers_and_is_read(name: str) -> None:
     assert sum(1 for _ in copies(name, content, "7")) >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("odd", ODD, ids=[odd[:12] or "none" for odd in ODD])
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_an_odd_number_in_any_place_is_read_or_refused_in_one_line(name: str, odd: str) -> None:

@@ -153,6 +153,7 @@ def test_what_is_cut_off_is_read_as_far_as_it_goes() -> None:
     assert words(read(Engine(), cut))[-2:] == ["north", "end"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

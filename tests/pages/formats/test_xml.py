@@ -105,6 +105,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_xml_takes_seconds_at_most(text: str) -> None:
     with at_most(10):

@@ -324,6 +324,7 @@ def dribbles(head: bytes, server: Callable[[], Server], pause: float = 0.05) -> 
     return answer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "head",
     [

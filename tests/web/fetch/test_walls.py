@@ -219,6 +219,7 @@ def test_what_is_no_html_is_no_wall() -> None:
     assert detect(Page(b"%PDF-1.7", URL, media_type="application/pdf"), clean_tree(html)) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seed",
     [

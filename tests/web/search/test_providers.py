@@ -178,6 +178,7 @@ MALFORMED = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @every
 @pytest.mark.parametrize("reply", MALFORMED.values(), ids=MALFORMED)
 def test_a_malformed_answer_is_one_line_that_says_so(service: Service, name: str, reply: Any) -> None:
@@ -211,6 +212,7 @@ def test_another_status_is_one_line_with_its_number(service: Service, name: str,
     one_line(caught.value)
 
 
+@pytest.mark.slow
 @every
 def test_a_provider_that_drips_or_is_gone_ends_in_time(service: Service, name: str) -> None:
     service.answers = ["drip"]
