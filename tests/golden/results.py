@@ -129,7 +129,8 @@ def scores_of_the_default() -> str:
 
 @known
 def scores_of_other_scorers() -> str:
-    return "\n".join(_best(STORY, ROLLS, scorer, 5) for scorer in ("bm25", "embedding", "hybrid"))
+    ways = [_best(STORY, ROLLS, scorer, 5) for scorer in ("bm25", "embedding", "hybrid")]
+    return "\n".join([*ways, _best(FAQ, "Readings and data", "hybrid", 5)])
 
 
 @known
