@@ -121,7 +121,7 @@ def test_a_summary_is_written_within_its_tokens(maker: EngineSet) -> None:
 
 def test_the_probabilities_of_the_paths_of_a_page_sum_to_one(maker: EngineSet) -> None:
     blocks = cut([clean_tree(FERRY)], 8)
-    maker.choose("scorer", "generative")
+    maker.chosen["scorer"] = "generative"
     scorer = maker.get("scorer")
     scores = scorer.score(QUESTION, blocks)
     assert len(scores) == len(blocks) > 2
