@@ -57,7 +57,7 @@ test: $(DEV) ## set up, and run the tests (base installation)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not full and not slow and not data"
 
 test-all: $(ALL) ## every test with every extra
-	PRUNUS_ALL_EXTRAS=1 $(BIN)/python -m pytest -n 3 --dist worksteal --durations=40
+	PRUNUS_ALL_EXTRAS=1 $(BIN)/python -m pytest -n 2 --dist worksteal --durations=40
 
 check: $(DEV) ## lint, format, types
 	$(BIN)/ruff check .

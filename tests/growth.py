@@ -43,7 +43,7 @@ from prunus.web.search import _wire
 Write = Callable[[str], Any]
 Read = Callable[[Any], object]
 
-FIRST, LAST = 4_000, 64_000
+FIRST, LAST = 4_000, 16_000
 """Letters of the first and of the largest document."""
 
 LONG = 0.06
@@ -429,7 +429,6 @@ FORMATS: dict[str, Format] = {
     "markdown": Format(
         (lambda text: text, lambda text: f"Words {text}", lambda text: f"# Title\n\n{text}\n\nWords", lambda text: f"| a | b |\n|---|---|\n| {text} | b |", lambda text: f"---\ntitle: {text}\n---\nWords"),
         ("*", "_", "**…**", "`…`", "``", "[…](a)", "![…](a)", "[", "]", "](", "<", ">", "> ", "- ", "- a\n", "1. a\n", "  - a\n", "# a\n", "#", "|", "| a ", "|-", "\n", "\n\n", "\\", "~~…~~", "$…$", "$$…$$", "[^1]", "[^%d]: x\n\n", "x[^%d]\n\n", "^[…]", "[a%d]: b\n", "[a]: b\n", "[a][b]", ":", "- [ ] a\n", "<a>", "<!--", "<div>\n\n", "&amp;", "&", "http://a.b ", "\t", "```\n", "~~~\n", "a_", "*a ", "*a**", "a\n: b\n", "(", "a\n===\n", "    a\n", "> a\n> - b\n", "{", "\\(", "a | b\n", "\x00", "a\\\n", "a  \n", "a*b_", "***", "<a href='", "[a](<", "[a](b \"", "  ", "a\n", "---\n", "_a_*b*", "%d. a\n"),
-        most=16_000,  # a bracket that nothing closes is read again up to a hundred levels deep
     ),
     "notebook": Format(
         (
