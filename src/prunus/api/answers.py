@@ -95,10 +95,7 @@ async def stream(
     :param shared: engines that other answers with the same settings share.
     """
     from ..answer.run import Asked
-    from ..answer.write import (
-        answer_from,
-        answer_from_web,  # here: `clean` and `prune` should not load these modules
-    )
+    from ..answer.write import answer_from, answer_from_web  # here: `clean` and `prune` load no module of answers
 
     for name in set(choices) - set(Choices.__annotations__):
         hint = did_you_mean(name, Choices.__annotations__)

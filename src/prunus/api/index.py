@@ -193,8 +193,6 @@ class Index:
         if not self.pays:
             return self._engines.get("summarizer")
 
-        # FOLD
-
         def made() -> Any:
             from ..index.summarize.llm import Engine
 
