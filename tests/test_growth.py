@@ -59,13 +59,8 @@ def test_each_document_of_a_format_can_be_read(name: str) -> None:
             pytest.fail(f"no piece makes a document that can be read: {refused[:3]}")
 
 
-def test_a_reader_that_reads_on_from_each_place_is_found() -> None:
-    assert growth.growth(lambda text: [text.count("ba", place) for place in range(0, len(text), 8)], "a".__mul__)
-
-
-def test_a_reader_with_a_limit_is_not_called_slow() -> None:
-    def read(text: str) -> object:
-        return sum(map(ord, text * 40)) if len(text) > 20_000 else None
-
-    assert not growth.growth(read, "a".__mul__, 64_000)
-    assert not growth.growth(lambda text: sum(map(ord, text * 10)), "a".__mul__)
+def test_quadratic_time_is_found_and_linear_time_and_a_limit_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(growth, "_seconds", lambda read, document: read(document))
+    assert growth.growth(lambda text: (len(text) / 16_000) ** 2, "a".__mul__)
+    assert not growth.growth(lambda text: len(text) / 16_000, "a".__mul__)
+    assert not growth.growth(lambda text: 0.5 if len(text) > 20_000 else 0.001, "a".__mul__, 64_000)
