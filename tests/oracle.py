@@ -34,6 +34,14 @@ STRUCTURE = MEANINGFUL - frozenset("a b strong i em u small cite var dfn".split(
 """The meaningful elements that are written even without emphasis and links."""
 
 
+_SCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻₀₁₂₃₄₅₆₇₈₉₊₋", "0123456789+-" * 2)
+
+
+def without_marks(text: str) -> str:
+    """Return text without the marks of struck, quoted, raised and lowered words, which plain text and Markdown write."""
+    return re.sub("[~“”^_()]", "", text).translate(_SCRIPTS)
+
+
 @dataclass(frozen=True)
 class Word:
     """A visible word, with the meaningful elements around its first letter as (tag, number of the element)."""

@@ -50,7 +50,8 @@ def paths(*pages: str, max_words: int = 48) -> list[str]:
 def test_every_visible_word_lies_in_exactly_one_block(made: Made, size: int, units: str) -> None:
     """Cut text may part a word from what is glued to it, so letters are compared, in order."""
     blocks = blocks_of(made.html, max_words=size, units=units)
-    assert "".join("".join(text.split()) for text in blocks.texts) == "".join(made.words)
+    said = "".join("".join(text.split()) for text in blocks.texts)
+    assert oracle.without_marks(said) == oracle.without_marks("".join(made.words))
 
 
 @given(worded_documents, max_words)

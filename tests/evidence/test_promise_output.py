@@ -100,7 +100,7 @@ def test_a_subset_shows_exactly_the_words_of_its_blocks(made: Made, size: int, s
     kept = subset_of(blocks, seed)
     shown = render_blocks(blocks, kept, Rendering("html", style))
     said = "".join("".join(blocks.texts[index].split()) for index in kept)
-    assert Counter("".join(oracle.words(shown))) >= Counter(said)
+    assert Counter("".join(oracle.words(shown))) >= Counter(oracle.without_marks(said))
     assert _numbers(shown) >= _numbers(" ".join(blocks.texts[index] for index in kept))
 
 
@@ -115,9 +115,11 @@ def test_a_subset_joins_no_two_words(made: Made, size: int, seed: int, style: St
     kept = subset_of(blocks, seed)
     whole = {*made.words, MARK}
     shown = oracle.words(render_blocks(blocks, kept, Rendering("html", style)))
-    shown += render_blocks(blocks, kept, Rendering("text", style)).split()
+    shown += oracle.without_marks(render_blocks(blocks, kept, Rendering("text", style))).split()
     for word in shown:
-        assert word in whole or any(word in one for one in whole), f"{word!r} is no word of the page"
+        assert word in whole or any(word in oracle.without_marks(one) for one in whole), (
+            f"{word!r} is no word of the page"
+        )
 
 
 @given(worded_documents, sizes, seeds, styles)

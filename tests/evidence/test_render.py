@@ -253,7 +253,7 @@ def test_markdown_reads_back_as_the_same_words(made: Made) -> None:
 
 
 def _without_marks(words: list[str]) -> str:
-    return re.sub(r"[*~`_]", "", "".join(words))
+    return re.sub(r"[*~`_“”]", "", "".join(words))
 
 
 # --- text ----------------------------------------------------------------------------------------
@@ -277,20 +277,23 @@ def test_text_is_a_line_a_block(page: str, written: str) -> None:
 
 @given(worded_documents)
 def test_text_holds_every_word_in_order_and_apart(made: Made) -> None:
-    assert prunus.clean(made.html, "text").split() == made.words
+    text = prunus.clean(made.html, "text")
+    assert oracle.without_marks(text).split() == oracle.without_marks(" ".join(made.words)).split()
 
 
 @given(worded_documents)
 def test_text_of_all_blocks_is_the_text_of_the_document(made: Made) -> None:
     for size in (1, 6):
         blocks: Blocks = cut([clean_tree(made.html)], size, whole_words=0)
-        assert render_blocks(blocks, range(len(blocks)), Rendering("text")).split() == made.words
+        text = render_blocks(blocks, range(len(blocks)), Rendering("text"))
+        assert oracle.without_marks(text).split() == oracle.without_marks(" ".join(made.words)).split()
 
 
 def test_formats_agree_on_the_words_of_example_pages(site: dict[str, str]) -> None:
     for html in site.values():
-        words: Any = oracle.words(prunus.clean(html))
-        assert prunus.clean(html, "text").split() == words
+        html = re.sub(r"<sup[^>]*>\s*<a[^>]*#[^<]*</a>\s*</sup>", "", html)  # marks of notes are left out of text
+        words: Any = " ".join(oracle.words(prunus.clean(html)))
+        assert oracle.without_marks(prunus.clean(html, "text")).split() == oracle.without_marks(words).split()
 
 
 # --- code of which lines are dropped ---------------------------------------------------------------

@@ -53,7 +53,7 @@ def test_cleaning_a_bomb_adds_no_element(name: str, encoding: str) -> None:
     assert set(tree.tag) <= {"", "html", "body", "p", "div", "object", *formatting.NAMES}, (
         "elements have their own names again"
     )
-    assert tree.canonical.split() == page_words(page)
+    assert tree.canonical.replace("~~", "").split() == page_words(page)
 
 
 def page_words(page: str) -> list[str]:

@@ -25,7 +25,8 @@ def test_every_visible_word_stays_once_in_order_and_apart(made: Made) -> None:
 
 @given(worded_documents)
 def test_the_tree_itself_holds_every_word_in_order(made: Made) -> None:
-    assert clean_tree(made.html).canonical.split() == made.words
+    said = oracle.without_marks(clean_tree(made.html).canonical).split()
+    assert said == oracle.without_marks(" ".join(made.words)).split()
 
 
 @given(worded_documents)
@@ -166,7 +167,7 @@ def test_a_link_in_a_link_is_cleaned_to_a_stable_form() -> None:
         ("<p>w1<table><x-y>w2<p>w3", "w1 <x-y>w2<p>w3</p></x-y>"),
         ("<p>w1<table><td><p>w2</table>w3", "<p>w1<table><tr><td>w2</table>w3"),
         ("<form><o></form><form><p>w1</form>w2", "<form><p>w1</p>w2</form>"),
-        ("<math>w1<tbody/><tbody></math>", "<math>w1</math>"),
+        ("<math>w1<tbody/><tbody></math>", "<code>w1</code>"),
     ],
 )
 def test_nesting_that_no_markup_can_express_is_flattened(html: str, cleaned: str) -> None:

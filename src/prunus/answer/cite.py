@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from ..core.text.words import normalise
 from ..core.types import Citation, Passage, Span
@@ -11,28 +13,109 @@ from ..pages.metadata import known_metadata
 from ..pages.tree import Tree
 from ..pages.xpath import xpath_of
 
+_SUBSCRIPT: Final = re.compile(r"(?<=[^\W\d_])[₀-₉]+(?![\d₀-₉])")
+_DIGITS: Final = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
+_RAISED: Final = str.maketrans("0123456789+-\u2212", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
+_POWER: Final = re.compile(r"(?:\^|\*\*)\{?([-+\u2212]?\d{1,4})\}?|<sup>\s*([-+\u2212]?\d{1,4})\s*</sup>")
+_NOTE: Final = re.compile(r"\s?\[(?:\d{1,3}|[a-z]|note \d{1,2})\]")
+_MARKUP: Final = re.compile(r"\*\*|__|`")
+_GAP: Final = re.compile(r"\s*\[?(?:\.\.\.|…)\]?\s*")
+_LEAST: Final = 8
+"""Letters of each part of a quote with a gap at least; shorter parts stand anywhere."""
+_WIDEST: Final = 600
+"""Letters of a page between two parts of a quote at most."""
+_NUMBER_GOES_ON: Final = re.compile(r"\d[.,]?\d|\d[⁰¹²³⁴-⁹⁺⁻^]")
+
 
 def locate(quote: str, tree: Tree) -> Span | None:
-    """Find a quote in a document: first literally, then ignoring differences in white space, quotes and dashes.
+    """Find a quote in a document: first literally, then as a reader would read it.
+
+    Differences in white space, quotation marks and dashes do not count; nor does what models change and no page means:
+    the case of the first letter, CO2 for CO₂, 10^9 for 10⁹, the marks of notes, bold type, and a gap ("…") between two
+    parts. A number is found whole or not at all.
 
     :returns: the span of the page's own words, or None.
     """
     words = quote.strip()
     if not words:
         return None
-    position = tree.canonical.find(words)
+    position = _find(tree.canonical, words)
     if position >= 0:
         return Span(tree.document, position, position + len(words))
     page, origins = _normal_form(tree.canonical)
-    wanted = normalise(words)
-    position = page.find(wanted) if wanted else -1
-    if position < 0:
-        return None
-    return Span(tree.document, origins[position], origins[position + len(wanted) - 1] + 1)
+    for wanted in (_comparable(words), _as_read(words)):
+        for parts in ([wanted], _GAP.split(wanted)):
+            start, end = _find_parts(page, parts)
+            if start >= 0:
+                return Span(tree.document, origins[start], origins[end - 1] + 1)
+    return None
+
+
+def is_found(quote: str, tree: Tree, span: Span) -> bool:
+    """Tell whether a quote is its slice of the page, as :func:`locate` compares them."""
+    slice_ = tree.canonical[span.start : span.end]
+    wanted, page = _comparable(quote), _comparable(slice_)
+    if not wanted:
+        return False
+    if wanted == page:
+        return True
+    read = _as_read(quote)
+    return any(
+        _find_parts(page, parts) == (0, len(page)) for parts in ([wanted], [read], _GAP.split(wanted), _GAP.split(read))
+    )
+
+
+def _find_parts(page: str, parts: Sequence[str]) -> tuple[int, int]:
+    """Find the parts of a quote one after the other; its first letter may be of either case.
+
+    :returns: (start, end) of all, or (-1, -1).
+    """
+    if not parts[0] or (len(parts) > 1 and min(map(len, parts)) < _LEAST):
+        return -1, -1
+    for first in dict.fromkeys((parts[0], parts[0][0].swapcase() + parts[0][1:])):
+        start = _find(page, first)
+        end = start + len(first)
+        for part in parts[1:]:
+            after = _find(page, part, end, end + _WIDEST) if start >= 0 else -1
+            start, end = (start, after + len(part)) if after >= 0 else (-1, -1)
+        if start >= 0:
+            return start, end
+    return -1, -1
+
+
+def _find(text: str, words: str, low: int = 0, high: int | None = None) -> int:
+    """Return where words stand in a text, and do not cut a number; -1 where they do not."""
+    position = text.find(words, low, high)
+    while position >= 0:
+        end = position + len(words)
+        edges = text[position - 1 : position + 1] if position else "", text[end - 1 : end + 1]
+        wider = text[max(0, position - 2) : position + 1], text[end - 1 : end + 2]
+        if not any(map(_NUMBER_GOES_ON.fullmatch, (*edges, *wider))):
+            return position
+        position = text.find(words, position + 1, high)
+    return -1
+
+
+def _comparable(text: str) -> str:
+    """Return a text in the form in which quotes are compared with pages."""
+    return _normal_subscripts(normalise(text))
+
+
+def _normal_subscripts(text: str) -> str:
+    """Return a text with the digits of subscripts on the line, where they cannot lengthen a number; letters stay."""
+    return text if text.isascii() else _SUBSCRIPT.sub(lambda digits: digits[0].translate(_DIGITS), text)
+
+
+def _as_read(quote: str) -> str:
+    """Return a quote as the page may have it: powers raised, and no note marks, bold type, or gaps at its ends."""
+    quote = _POWER.sub(lambda power: (power[1] or power[2]).translate(_RAISED), quote)
+    quote = _NOTE.sub("", _MARKUP.sub("", quote)).strip().strip('"“”').strip()
+    return _comparable(quote.removeprefix("...").removeprefix("…").removesuffix("...").removesuffix("…"))
 
 
 def _normal_form(text: str) -> tuple[str, list[int]]:
     """Normalise a text; return it with the origin of each letter: the position of the last code point that made it."""
+    text = _normal_subscripts(text)
     letters: list[str] = []
     origins: list[int] = []
     start, size = 0, len(text)
@@ -47,12 +130,6 @@ def _normal_form(text: str) -> tuple[str, list[int]]:
             origins.extend([end - 1] * len(normal))
         start = end
     return "".join(letters), origins
-
-
-def is_found(quote: str, tree: Tree, span: Span) -> bool:
-    """Tell whether a quote equals its slice of the page (both normalised)."""
-    wanted = normalise(quote)
-    return bool(wanted) and wanted == normalise(tree.canonical[span.start : span.end])
 
 
 def _holder(tree: Tree, span: Span) -> int:

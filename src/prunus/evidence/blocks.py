@@ -115,17 +115,14 @@ class Blocks:
         """Return the block's (start, end) in code points of its document's canonical text."""
         block = self.blocks[index]
         tree = self.trees[block.document]
-        starts = tree.starts
         end_node = block.hi - 1
         while end_node > block.lo and not tree.text[end_node]:
             end_node -= 1
-        end = starts[end_node] + len(tree.text[end_node])
-        if block.last >= 0:
-            end = starts[block.hi - 1] + block.last
+        end = tree.stop(end_node) if block.last < 0 else tree.offset(block.hi - 1, block.last)
         begin = block.lo
         while begin < end_node and not tree.text[begin]:
             begin += 1
-        start = starts[begin] + (block.first if begin == block.lo else 0)
+        start = tree.offset(begin, block.first if begin == block.lo else 0)
         return start, max(start, end)
 
     def path(self, index: int) -> str:

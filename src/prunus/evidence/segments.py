@@ -220,7 +220,7 @@ def _span(tree: Tree, node: int, end: int) -> tuple[int, int]:
         last -= 1
     while node < last and not tree.text[node]:
         node += 1
-    return _trimmed(tree.canonical, tree.starts[node], tree.starts[last] + len(tree.text[last])) or (0, 0)
+    return _trimmed(tree.canonical, tree.starts[node], tree.stop(last)) or (0, 0)
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:

@@ -238,7 +238,7 @@ def _span(tree: Tree, node: int) -> tuple[int, int]:
     first = node
     while first < last and not tree.text[first]:
         first += 1
-    return tree.starts[first], tree.starts[last] + len(tree.text[last])
+    return tree.starts[first], tree.stop(last)
 
 
 def _headings(tree: Tree) -> list[tuple[int, int]]:

@@ -357,11 +357,10 @@ def _table_above(tree: Tree, node: int) -> int:
 
 def block_of(tree: Tree, document: int, start: int, end: int) -> Block:
     """Return a slice of the canonical text as a block, widened to whole elements whose visible words it all holds."""
-    starts, words = tree.starts, tree.words
+    words = tree.words
     lo, last = tree.node_at(start), tree.node_at(end - 1)
-    first = max(0, start - starts[lo])
-    rest = end - starts[last]
-    stop = rest if rest < len(tree.text[last]) else -1
+    first = tree.index(lo, start)
+    stop = tree.index(last, end) if end < tree.stop(last) else -1
     node, hi = last, last + 1
     while stop < 0 and (above := tree.parent[node]) > 0 and words[tree.end[above]] == words[last + 1]:
         if above < lo and (first or words[above] != words[lo]):

@@ -130,7 +130,7 @@ def _text_around(tree: Tree, node: int) -> str:
     text, last = tree.canonical, tree.end[node] - 1
     while node < last and not tree.text[node]:
         node += 1  # an element's offset is before the line break, its words are after it
-    start, end = tree.starts[node], tree.starts[last] + len(tree.text[last])
+    start, end = tree.starts[node], tree.stop(last)
     before = text[max(0, start - _AROUND) : start].rpartition("\n")[2]
     after = text[end : end + _AROUND].partition("\n")[0]
     return " ".join(f"{before} {after}".split())

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..core.text.words import count_words
 from .clean import rules
+from .text_forms import Forms, text_forms
 
 Attrs = dict[str, str]
 
@@ -32,8 +33,8 @@ class Tree:
     """
 
     __slots__ = (
-        "_canonical", "_markup", "_starts", "_words", "_xpaths", "attrs", "cache", "document", "end", "lang", "main",
-        "parent", "parts", "published", "snapshot", "tag", "text", "title", "url", "warnings",
+        "_canonical", "_forms", "_markup", "_starts", "_words", "_xpaths", "attrs", "cache", "document", "end", "lang",
+        "main", "parent", "parts", "published", "snapshot", "tag", "text", "title", "url", "warnings",
     )  # fmt: skip
 
     def __init__(
@@ -55,6 +56,7 @@ class Tree:
         self.parts: dict[int, list[tuple[int, int]]] = {}
         self._words: Sequence[int] | None = None
         self._canonical: str | None = None
+        self._forms: Forms = {}
         self._starts: Sequence[int] = []
         self._markup: tuple[str | bytes, str] = ("", "")
         self._xpaths: Any = None  # the XPath of each node
@@ -90,7 +92,11 @@ class Tree:
 
     @property
     def canonical(self) -> str:
-        """The document's canonical text, into which spans point: a line for each block, a tab between cells."""
+        """The document's canonical text, into which spans point: a line for each block, a tab between cells.
+
+        It says without tags what the page says: superscripts and subscripts keep their meaning (``10⁹``, ``x^(n+1)``),
+        struck words stand between ``~~``, ``<q>`` has its quotation marks. Marks of notes are left out.
+        """
         self._lay_out()
         assert self._canonical is not None
         return self._canonical
@@ -100,6 +106,34 @@ class Tree:
         """Offset of each node's own text in ``canonical``; one entry more than there are nodes."""
         self._lay_out()
         return self._starts
+
+    def stop(self, node: int) -> int:
+        """Return the end of a node's own text in ``canonical``."""
+        self._lay_out()
+        form = self._forms.get(node)
+        return self._starts[node] + (len(self.text[node]) if form is None else len(form[0]))
+
+    def offset(self, node: int, index: int) -> int:
+        """Return the offset in ``canonical`` of a code point of ``text[node]``.
+
+        Marks around the text belong to it: they are after offset 0, and before that of its length.
+        """
+        self._lay_out()
+        form = self._forms.get(node)
+        if form is None:
+            return self._starts[node] + index
+        if index in (0, len(self.text[node])):
+            return self.stop(node) if index else self._starts[node]
+        return self._starts[node] + min(form[1] + index, len(form[0]))
+
+    def index(self, node: int, offset: int) -> int:
+        """Return the code point of ``text[node]`` at an offset in ``canonical``; the reverse of :meth:`offset`."""
+        self._lay_out()
+        form = self._forms.get(node)
+        size = len(self.text[node])
+        if offset >= self.stop(node):
+            return size
+        return max(0, min(size, offset - self._starts[node] - (form[1] if form else 0)))
 
     def node_at(self, offset: int) -> int:
         """Return the node whose text covers code point ``offset`` of ``canonical``."""
@@ -113,6 +147,7 @@ class Tree:
         """Build the canonical text and the offsets of the nodes in it, once."""
         if self._canonical is not None:
             return
+        forms = self._forms = text_forms(self)
         pieces: list[str] = []
         starts: list[int] = []
         position = 0
@@ -137,6 +172,8 @@ class Tree:
                     closing.append(ends[node])
                     closing_gap.append(known)
             text = texts[node]
+            if forms and node in forms:
+                text = forms[node][0]
             if text and gap:
                 if position and (gap != " " or (text[0] != " " and pieces[-1][-1] != " ")):
                     pieces.append(gap)
@@ -173,4 +210,4 @@ def subtree_text(tree: Tree, node: int) -> str:
     end = tree.end[node] - 1
     while end > node and not tree.text[end]:
         end -= 1
-    return " ".join(tree.canonical[tree.starts[node] : tree.starts[end] + len(tree.text[end])].split())
+    return " ".join(tree.canonical[tree.starts[node] : tree.stop(end)].split())

@@ -278,9 +278,8 @@ _SHOWN: Final = frozenset(
     strong b em i u s del ins code kbd samp var sub sup small q abbr cite dfn time ruby rt rp""".split()
 )
 _INLINE: Final = frozenset(
-    """a acronym audio bdi bdo big button data font img input label mark math meter nobr noscript object output picture
-    progress rb rtc select span strike textarea tt video mi mo mn ms mtext mrow mfrac msup msub msubsup msqrt mroot
-    mover munder munderover mspace mstyle mpadded mfenced menclose semantics""".split()
+    """a acronym audio bdi bdo big button data font img input label mark meter nobr noscript object output picture
+    progress rb rtc select span strike textarea tt video""".split()
 )
 """Elements that become a span; all others become a div."""
 _EMPTY: Final = frozenset({"br", "hr"})
@@ -335,19 +334,19 @@ def write_snapshot(page: Tree, spans: Sequence[tuple[int, int]]) -> str:
             closing.append((page.end[node], f"</{name}>"))
         if not text:
             continue
-        place, stop = start, start + len(text)
+        written, stop = 0, page.stop(node)
         while next_mark < len(marks) and marks[next_mark][1] <= start:
             next_mark += 1
         for from_, to, chosen in marks[next_mark:]:
             if from_ >= stop:
                 break
-            from_, to = max(from_, start), min(to, stop)
-            out.append(escape(text[place - start : from_ - start]))
+            first, last = page.index(node, max(from_, start)), page.index(node, min(to, stop))
+            out.append(escape(text[written:first]))
             label = "" if not chosen else ' class="chosen"' if named else ' class="chosen" id="quote"'
             named = named or chosen
-            out.append(f"<mark{label}>{escape(text[from_ - start : to - start])}</mark>")
-            place = to
-        out.append(escape(text[place - start :]))
+            out.append(f"<mark{label}>{escape(text[first:last])}</mark>")
+            written = last
+        out.append(escape(text[written:]))
     out.extend(end for _, end in reversed(closing))
     return "".join(out)
 

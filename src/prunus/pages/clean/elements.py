@@ -49,6 +49,8 @@ def kept_attributes(tag: str, node: Element, with_language: bool) -> Attrs | Non
         target = kept_address(node.attr("href") or "")
         if target and target != "#":  # a bare '#' leads nowhere
             kept["href"] = target
+            if target[0] == "#" and "noteref" in (node.attr("role") or node.attr("epub:type") or ""):
+                kept["role"] = "doc-noteref"
     else:
         for name in rules.KEPT_ATTRIBUTES.get(tag, ()):
             value = node.attr(name)
@@ -210,6 +212,9 @@ ENDING: Final = NOT_NESTED | {"hr"}
 """Elements whose start tag ends an open element of ``NOT_NESTED``: <hr> ends an option."""
 
 ITEMS: Final = frozenset({"li", "dd", "dt"})
+
+STRUCK_BLOCKS: Final = frozenset({"p", "div", "td", "th", "blockquote", "figcaption"}) | ITEMS | rules.HEADINGS
+"""Blocks whose words are marked as struck where their style strikes them through."""
 
 
 def _table() -> dict[str, int]:

@@ -67,6 +67,13 @@ def is_hidden(element: Element, known: dict[str, bool]) -> bool:
     return attr("popover") is not None or (element.tag in rules.DISSOLVED and has_hidden_class(element))
 
 
+def is_struck(element: Element) -> bool:
+    """Tell whether an inline style, or the class of that name in Tailwind, strikes an element's words through."""
+    if "line-through" in (element.attr("style") or ""):
+        return True
+    return "line-through" in (element.attr("class") or "").split()
+
+
 def has_hidden_class(element: Element) -> bool:
     """Tell whether an element has the class of MediaWiki's sort keys, which every wiki's style sheet hides.
 

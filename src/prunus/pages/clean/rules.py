@@ -33,8 +33,6 @@ DROPPED: Final = frozenset(
         "area",
         "source",  # kept only inside <video>/<audio>, see MEDIA
         "track",
-        "annotation",  # MathML: TeX of the formula that is shown
-        "annotation-xml",
         "bgsound",
         "basefont",
         "col",  # width and style without words; cells have their own spans
@@ -49,10 +47,8 @@ DISSOLVED: Final = frozenset({"a", "span", "font", "nobr", "blink", "bdi", "big"
 
 INLINE: Final = frozenset(
     """a abbr acronym audio b bdo bdi big button cite code data del dfn em font i img input ins kbd label
-    mark math meter nobr noscript output picture progress q rb rp rt rtc ruby s samp select small span
-    strike strong sub sup textarea time tt u var video object blink marquee mi mo mn ms mtext mrow mfrac
-    msup msub msubsup msqrt mroot mover munder munderover mspace mstyle mpadded mphantom mfenced
-    menclose merror semantics maction mmultiscripts mprescripts none""".split()
+    mark meter nobr noscript output picture progress q rb rp rt rtc ruby s samp select small span
+    strike strong sub sup textarea time tt u var video object blink marquee""".split()
 )
 """Inline elements: no word boundary at their edges. (``object`` shows its fallback.)"""
 

@@ -40,7 +40,7 @@ class GrowingTree:
 
     __slots__ = (
         "attrs", "depth", "dirty", "end", "firsts", "here", "kind", "kinds", "last", "noscripts", "odd", "open",
-        "origins", "paragraph", "parent", "preformatted", "raw", "space", "spacer", "tag", "text", "vanished",
+        "origins", "paragraph", "parent", "preformatted", "raw", "space", "spacer", "struck", "tag", "text", "vanished",
     )  # fmt: skip
 
     def __init__(self, with_origins: bool) -> None:
@@ -62,6 +62,7 @@ class GrowingTree:
         self.vanished = False  # an empty block was dropped: it still separates the words around it
         self.dirty = False  # a node was merged, emptied or split: close_gaps() must run
         self.noscripts: list[int] = []
+        self.struck: list[int] = []  # blocks whose style strikes their words through
         self.paragraph = -1  # the open <p>
         self.raw = 0  # number of open preformatted elements
         self.preformatted = False  # the page has text with kept white space
@@ -232,8 +233,9 @@ class GrowingTree:
             del self.attrs[node:]
         if self.origins is not None:
             del self.origins[node:]
-        while self.noscripts and self.noscripts[-1] >= node:
-            self.noscripts.pop()
+        for positions in (self.noscripts, self.struck):
+            while positions and positions[-1] >= node:
+                positions.pop()
 
     def _line_is_open(self, level: int) -> bool:
         """Tell whether words at a depth follow inline content of the same block."""
@@ -410,6 +412,32 @@ def _ends_line(walk: GrowingTree, node: int, end: int, parents: Sequence[int]) -
         ends = ends or (depths[above] >= depths[end] and tags[above] not in rules.INLINE)
         above = parents[above]
     return ends
+
+
+def strike(walk: GrowingTree) -> None:
+    """Put an ``<s>`` around the content of each struck block."""
+    struck = set(walk.struck)
+    tags, depths, texts, attrs = list[Any](), list[int](), list[str](), list[Attrs | None]()
+    origins: list[Any] | None = None if walk.origins is None else []
+    inside: list[int] = []  # depths of the struck blocks that are open
+    for node, depth in enumerate(walk.depth):
+        while inside and depth <= inside[-1]:
+            inside.pop()
+        tags.append(walk.tag[node])
+        depths.append(depth + len(inside))
+        texts.append(walk.text[node])
+        attrs.append(walk.attrs[node])
+        if origins is not None and walk.origins is not None:
+            origins.append(walk.origins[node])
+        if node in struck and node + 1 < len(walk.depth) and walk.depth[node + 1] > depth:
+            inside.append(depth)
+            tags.append("s")
+            depths.append(depth + len(inside))
+            texts.append("")
+            attrs.append(None)
+            if origins is not None and walk.origins is not None:
+                origins.append(walk.origins[node])
+    walk.tag, walk.depth, walk.text, walk.attrs, walk.origins = tags, depths, texts, attrs, origins
 
 
 def close_gaps(walk: GrowingTree) -> None:

@@ -33,13 +33,15 @@ from .elements import (
     SHOWN,
     SPECIAL,
     STRICT,
+    STRUCK_BLOCKS,
     UNNESTED,
     WRAPS,
     kept_attributes,
 )
-from .hidden import is_hidden, shown_again
-from .parse import FORMER, Document, Element, Namespace, Text, parse, without_surrogates
-from .tree_builder import FILLED, START, GrowingTree, close_gaps, drop_doubled_noscripts
+from .formula import draws_formula, formula_text, plain_tex
+from .hidden import is_hidden, is_struck, shown_again
+from .parse import FORMER, Document, Element, Text, parse, without_surrogates
+from .tree_builder import FILLED, START, GrowingTree, close_gaps, drop_doubled_noscripts, strike
 
 _ISOLATING: Final = frozenset({"caption", "object", "td", "th"})
 """Kept elements that isolate what they hold: a link inside one is not nested in a link outside (HTML, 13.2.4.3:
@@ -90,17 +92,12 @@ _ROWS: Final = frozenset({"tr", "td", "th"})
 _HOLD_ROWS: Final = frozenset({"table", "tr", "thead", "tbody", "tfoot"})
 """Parents in which empty rows and cells are kept. Elsewhere, as in formulas, they are not part of a table."""
 
-_MARKED: Final = "[style],[hidden],[aria-hidden],[popover],.sortkey,a a,button button,[lang],math"
+_MARKED: Final = "[style],[hidden],[aria-hidden],[popover],.sortkey,.line-through,a a,button button,[lang],math"
 """Elements that the walk looks at closely: perhaps hidden, nested links and buttons, formulas, and those with a
 language."""
 
-_NOT_IN_FORMULAS: Final = ",".join(
-    sorted(
-        """body caption details dialog fieldset figcaption figure form head html input legend optgroup option plaintext
-        rb rp rt rtc select source summary tbody td textarea tfoot th thead title tr track wbr xmp""".split()
-    )
-)
-"""Elements of HTML without meaning in MathML, and written or parsed otherwise there: only their content is kept."""
+_NOT_RENAMED: Final = frozenset({"a", "s", "del", "strike"})
+"""Inline elements that stay what they are where their style strikes their words through."""
 
 _ENDED_BY: Final = {"li": ("li",), "dd": ("dd", "dt"), "dt": ("dd", "dt")}
 """The open items that each item's start tag ends (HTML, 13.2.6.4.7). A parser nests them only where it moves content
@@ -152,6 +149,8 @@ def walk_page(
         walk.tag, walk.depth, walk.text, walk.attrs = ["html"], [0], [""], [None]
     if walk.noscripts and drop_doubled_noscripts(walk, walk.noscripts):
         walk.dirty = True
+    if walk.struck:
+        strike(walk)
     if walk.dirty:
         close_gaps(walk)
     walk.link()
@@ -186,12 +185,11 @@ class _Walk(GrowingTree):
     entered, -1 where only its children are kept. An element whose mark equals ``content`` at its end shows nothing.
     """
 
-    __slots__ = ("content", "document", "hidden", "mark", "marked", "styles")
+    __slots__ = ("content", "hidden", "mark", "marked", "styles")
 
     def __init__(self, with_origins: bool) -> None:
         super().__init__(with_origins)
         self.content = 0
-        self.document: Document | None = None  # until the first formula
         self.hidden: Hidden = {}
         self.mark = -1
         self.marked: set[Any] = set()
@@ -200,7 +198,6 @@ class _Walk(GrowingTree):
     def run(self, document: Document) -> None:
         """Walk the DOM once, in document order, without recursion."""
         element, words = Element, Text  # locals: module names are slow to look up in compiled code
-        self.document = document
         self.marked = set(document.select(_MARKED))  # one native search is cheaper than a test of every element
         self.hidden = hidden_by_sheets(document)
         self.marked.update(self.hidden)
@@ -224,7 +221,7 @@ class _Walk(GrowingTree):
                 nodes, mark = levels.pop()
                 if mark >= 0:
                     self._leave(mark)
-        self.marked, self.hidden, self.document = set(), {}, None
+        self.marked, self.hidden = set(), {}
         self.spacer = None  # free the DOM: each node holds the whole of it
 
     def _enter(self, node: Element) -> Sequence[Any] | None:
@@ -236,19 +233,25 @@ class _Walk(GrowingTree):
             return None
         self.mark = -1
         marked = node in self.marked
+        struck = False
         if marked:
-            if node in self.hidden or is_hidden(node, self.styles):
+            if tag == "img" and draws_formula(node) and not self._has_formula_beside(node):
+                self._add_formula(node, plain_tex(node.attr("alt") or ""))
+                return None
+            if self._is_unseen(node):
                 again = self.hidden.get(node) or shown_again(node)
                 if again:
                     self._line_end()
                 return again or None
             if tag in ("a", "button") and is_nested(node):
                 return node.children
-            if tag == "math" and self.document is not None:
-                self.marked.update(self.document.select(f"math :is({_NOT_IN_FORMULAS})"))
-                self.document = None
-            elif node.namespace is Namespace.MATHML and node.matches(_NOT_IN_FORMULAS):
-                return node.children
+            if tag == "math":
+                self._add_formula(node, formula_text(node, self._is_unseen))
+                return None
+            if is_struck(node):
+                struck = tag in STRUCK_BLOCKS
+                if kind in (PASS, INLINE) and tag not in _NOT_RENAMED:
+                    tag, flags, kind = "s", KINDS["s"], INLINE
         if kind == RENAMED:
             tag = FORMER[tag]
             flags = KINDS[tag]
@@ -276,9 +279,45 @@ class _Walk(GrowingTree):
                 if not (unnested and holds_heading(children)):
                     return children
                 flags |= HELD
-            if len(children) < 4 and flags & WRAPS and not unnested and not self.raw and holds_one_block(children):
+            if (
+                len(children) < 4
+                and flags & WRAPS
+                and not struck
+                and not unnested
+                and not self.raw
+                and holds_one_block(children)
+            ):
                 return children
+        if struck:
+            self.struck.append(len(self.tag))
         return self._open(node, tag, flags, kept, children)
+
+    def _is_unseen(self, node: Element) -> bool:
+        """Tell whether a reader does not see an element, whatever is around it."""
+        return node in self.marked and (node in self.hidden or is_hidden(node, self.styles))
+
+    def _has_formula_beside(self, image: Element) -> bool:
+        """Tell whether a reader sees MathML beside a drawn formula."""
+        beside: Any = (image.previous_sibling, image.next_sibling)
+        return any(
+            type(node) is Element and node.select_one("math") is not None and not self._is_unseen(node)
+            for node in beside
+        )
+
+    def _add_formula(self, node: Element, words: str) -> None:
+        """Add a formula as code, as the formulas of other formats are."""
+        if not words:
+            return
+        if self.space:
+            self._put_space()
+        self.content += 1
+        if self.raw:
+            self._add_raw(words, node)
+            return
+        position = len(self.tag)
+        self._add("code", KINDS["code"], "", None, node)
+        self._add_words(words, node, len(self.open) + 1)
+        self._ended(position)
 
     def _readable(self, node: Element, tag: str) -> str:
         """Return the tag with which a heading, an item, a form or a part of a ruby can be written here.

@@ -7,6 +7,7 @@ from typing import Final
 
 from ..clean import rules
 from ..grid import header_rows, item_numbers, next_kept, row_cells, table_rows
+from ..text_forms import draws_quotes
 from ..tree import Tree
 from .inline import Line, destination, escape_heading, escape_label, escape_markdown, escape_rows, html_block
 from .markup import HtmlWriter
@@ -184,6 +185,8 @@ class MarkdownWriter:
             return "`", "`"
         if tag in _LITERAL:
             return f"<{tag}>", f"</{tag}>"
+        if tag == "q":
+            return ("“", "”") if draws_quotes(next(filter(None, self.tree.text[node:]), "")) else ("", "")
         mark = _MARKS.get(tag, "") if self.style.emphasis or tag in ("del", "s", "strike") else ""
         return mark, mark
 

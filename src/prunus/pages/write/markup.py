@@ -45,7 +45,7 @@ _CHECKED: Final = frozenset({"p", "img", "video", "audio", "source", "track", "t
 """Tags for which more than name and attributes decides whether they are written."""
 
 _INLINES: Final = rules.INLINE
-_ODD_TAGS: Final = rules.VOID | rules.PREFORMATTED | {"math"}
+_ODD_TAGS: Final = rules.VOID | rules.PREFORMATTED
 _CELLS: Final = frozenset({"td", "th"})
 _OPENS_RAW: Final = re.compile(r"<(?:pre|textarea)[ >]")
 _NEVER: Final = 1 << 60
@@ -58,7 +58,7 @@ class HtmlWriter:
     """
 
     __slots__ = (
-        "actions", "ampersand", "default", "follows", "foreign", "gap", "kept", "line", "marks", "mask", "open", "out",
+        "actions", "ampersand", "default", "follows", "gap", "kept", "line", "marks", "mask", "open", "out",
         "pending", "pieces", "plans", "raw", "style", "tree", "wrapper", "written",
     )  # fmt: skip
 
@@ -71,7 +71,6 @@ class HtmlWriter:
         self.pending = ""  # an end tag that may still turn out to be optional
         self.line = False  # the current line has words
         self.raw = 0  # number of open preformatted elements
-        self.foreign = 0  # number of open formulas: in them no end tag is optional
         self.wrapper = -1  # an unwritten wrapper that must be written if words follow on the line
         self.written: set[int] = set()
         self.follows: dict[int, bool] = {}  # whether words without a block of their own follow a node
@@ -271,8 +270,7 @@ class HtmlWriter:
             if tag in rules.VOID:
                 self.line = self.line or tag in _INLINES
                 return
-            self.foreign += tag == "math"
-            self.raw += tag != "math"
+            self.raw += 1
         self.open.append(tag)
 
     def _planned_row(self, row: int) -> None:
@@ -394,15 +392,13 @@ class HtmlWriter:
             self.pending = ""
         self.open.pop()
         if not block:
-            if tag == "math":
-                self.foreign -= 1
             out.append(END_TAGS[tag])
             return
         if self.line:
             self._trim()
         if tag in rules.PREFORMATTED:
             self.raw -= 1
-        if tag in CLOSED_BY and not self.style.full and not self.foreign:
+        if tag in CLOSED_BY and not self.style.full:
             self.pending = tag
         else:
             if self.style.pretty and not self.line and not self.raw:

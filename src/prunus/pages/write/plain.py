@@ -42,6 +42,8 @@ class KeptText:
         last = 0
         for node, start, end in self._spans(lo, hi):
             part = canonical[start:end]
+            if not part:  # the mark of a note, which the canonical text leaves out
+                continue
             gap = canonical[last:start] if out else "\n"
             between = "\n" if "\n" in gap else "\t" if "\t" in gap else gap[:1] and " "
             # white space collapses where a dropped part leaves two spaces, or a space at the start of a line
@@ -73,8 +75,8 @@ class KeptText:
 
         :param last: end of the part before it.
         """
-        base, pieces = self.tree.starts[node], self.pieces.get(node)
-        if pieces is None or start == base + pieces[0][0]:
+        pieces = self.pieces.get(node)
+        if pieces is None or start == self.tree.offset(node, pieces[0][0]):
             return self.leads.get(node, "")
         if not self.tree.canonical[last:start].strip():
             return ""
@@ -83,7 +85,7 @@ class KeptText:
     def _end_of(self, node: int) -> int:
         """Return the end of the kept text of a node in the canonical text."""
         pieces = self.pieces.get(node)
-        return self.tree.starts[node] + (pieces[-1][1] if pieces else len(self.tree.text[node]))
+        return self.tree.offset(node, pieces[-1][1]) if pieces else self.tree.stop(node)
 
     def _mark(self, kept: Kept, mask: bytearray) -> None:
         """Find the texts before and behind which the marks stand."""
@@ -135,10 +137,9 @@ class KeptText:
             node = first
             for at in self._breaks(first, stop):
                 yield from self._shown(node, at)
-                start = self.tree.starts[at]
                 for begin, end in self.pieces.get(at) or [(0, len(self.tree.text[at]))]:
                     if begin < end:
-                        yield at, start + begin, start + end
+                        yield at, self.tree.offset(at, begin), self.tree.offset(at, end)
                 node = at + 1
             yield from self._shown(node, stop)
 
@@ -157,7 +158,7 @@ class KeptText:
             end = hi - 1
             while not texts[end]:
                 end -= 1
-            yield lo, starts[lo], starts[end] + len(texts[end])
+            yield lo, starts[lo], self.tree.stop(end)
 
 
 def _seams(tree: Tree) -> list[int]:

@@ -1,0 +1,189 @@
+"""What the canonical text says in place of a text node, where the words alone would say something else.
+
+Without its tag ``10<sup>9</sup>`` reads 109, ``5,000<sup>1</sup>`` with a note reads 5,0001, and a struck price stands
+beside the price. So superscripts and subscripts become letters of that kind or get a sign before them, marks of notes
+are left out, struck words stand between ``~~``, and those of ``<q>`` between the quotation marks that browsers draw.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from .clean import rules
+
+if TYPE_CHECKING:
+    from .tree import Tree
+
+Forms: TypeAlias = dict[int, tuple[str, int]]
+"""Text node -> (its form in the canonical text, letters of it that were put before the node's own words)."""
+
+_STRUCK: Final = frozenset({"s", "del", "strike"})
+_FORMED: Final = _STRUCK | {"sup", "sub", "q", "a"}
+
+_RAISED: Final = str.maketrans("0123456789+-\u2212()=ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁽⁾⁼ⁿⁱ")
+_LOWERED: Final = str.maketrans("0123456789+-\u2212()=", "₀₁₂₃₄₅₆₇₈₉₊₋₋₍₎₌")
+_SIGNED: Final = re.compile(r"[-+\u2212()=\s\d]*[\d+\u2212-][-+\u2212()=\s\d]*")
+_LIST: Final = re.compile(r"\d+(?:\s*[,;\u2013]\s*\d+)+")
+_NOTE: Final = re.compile(r"\[?(?:[^\W\d_]{0,5}\s?\d{1,4}|[^\W\d_]{1,2}|[*†‡§¶#]{1,3})\]?")
+_ENDINGS: Final = frozenset(
+    "st nd rd th e er re ère ère me mes lle lles ème nde a o os as r ra s t tm sm mc ie ies gr ter le la".split()
+)
+"""Endings of ordinals and abbreviations that are written raised; they read right beside the word before them."""
+_LONGEST: Final = 16
+"""Letters of an exponent or index at most; longer text is raised for its look."""
+_POWER: Final = 3
+"""Letters of an exponent that is a word; longer ones are endings."""
+_PARTS: Final = 8
+"""Text nodes of a superscript at most; more are raised for their look."""
+_OPERATOR: Final = re.compile(r"[-+\u2212=*/×·<>]")
+_WORD: Final = re.compile(r"[^\W\d_]{4}")
+_LETTER: Final = re.compile(r"(?:^|[^\w'’])[a-zα-ω]$")
+_QUOTES: Final = frozenset("\"'“”„‟«»‹›‘’‚「『《")
+
+
+def text_forms(tree: Tree) -> Forms:
+    """Return the forms of the text nodes of a document whose canonical text is not their own text."""
+    if _FORMED.isdisjoint(tree.tag):
+        return {}
+    return _FormMaker(tree).forms()
+
+
+def draws_quotes(words: str) -> bool:
+    """Tell whether the words of a ``<q>`` get quotation marks: they bring none themselves."""
+    return words.lstrip()[:1] not in _QUOTES
+
+
+class _FormMaker:
+    """Collects what stands before, in place of, and behind text nodes."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self.shown = [node for node, text in enumerate(tree.text) if text]
+        self.before: dict[int, str] = {}
+        self.own: dict[int, str] = {}
+        self.behind: dict[int, str] = {}
+
+    def forms(self) -> Forms:
+        """Return the forms of all text nodes that have one."""
+        tree, struck = self.tree, 0
+        for node, tag in enumerate(tree.tag):
+            if tag not in _FORMED or (tag == "a" and "role" not in (tree.attrs[node] or ())):
+                continue
+            low, high = self._texts(node)
+            if low == high or self._is_raw(node):
+                continue
+            if tag in ("sup", "sub", "a"):
+                if high - low <= _PARTS:
+                    self._script(node, tag, self.shown[low:high])
+            elif tag == "q":
+                if draws_quotes(tree.text[self.shown[low]]):
+                    self._wrap(self.shown[low], "“", "”", self.shown[high - 1])
+            elif node >= struck:
+                self._wrap(self.shown[low], "~~", "~~", self.shown[high - 1])
+                struck = tree.end[node]
+        return {node: self._form(node) for node in {*self.before, *self.own, *self.behind}}
+
+    def _form(self, node: int) -> tuple[str, int]:
+        """Return the form of a text node; spaces at its ends stay outside of the marks."""
+        text = self.own.get(node, self.tree.text[node])
+        words = text.strip()
+        if not words:
+            return text, 0
+        before, first = self.before.get(node, ""), text.index(words)
+        whole = f"{text[:first]}{before}{words}{self.behind.get(node, '')}{text[first + len(words) :]}"
+        return whole, len(before)
+
+    def _texts(self, node: int) -> tuple[int, int]:
+        """Return the range in ``shown`` of the text nodes with words in a subtree."""
+        low, high = bisect_left(self.shown, node), bisect_left(self.shown, self.tree.end[node])
+        while low < high and self.tree.text[self.shown[low]].isspace():
+            low += 1
+        while high > low and self.tree.text[self.shown[high - 1]].isspace():
+            high -= 1
+        return low, high
+
+    def _is_raw(self, node: int) -> bool:
+        """Tell whether a node is preformatted."""
+        tree = self.tree
+        while node > 0 and (tree.tag[node] in rules.INLINE or not tree.tag[node]):
+            node = tree.parent[node]
+        return tree.tag[node] in rules.PREFORMATTED
+
+    def _wrap(self, first: int, opening: str, closing: str, last: int) -> None:
+        """Put marks around the texts from one node to another."""
+        self.before[first] = self.before.get(first, "") + opening
+        self.behind[last] = closing + self.behind.get(last, "")
+
+    def _script(self, node: int, tag: str, texts: list[int]) -> None:
+        """Give a superscript or subscript its form, or leave out the mark of a note."""
+        tree = self.tree
+        body = "".join(tree.text[inner] for inner in texts).strip()
+        if tag == "a" or (tag == "sup" and self._is_note(node, body)):
+            self.own.update(dict.fromkeys(texts, ""))
+            return
+        table, opening, closing = _script_form(tag, body, self._words_before(node, texts[0]))
+        if table is not None:
+            for inner in texts:
+                self.own[inner] = tree.text[inner].translate(table)
+        elif opening:
+            self._wrap(texts[0], opening, closing, texts[-1])
+
+    def _is_note(self, node: int, body: str) -> bool:
+        """Tell whether a superscript is the mark of a note: a short link into a page."""
+        tree = self.tree
+        if not _NOTE.fullmatch(body):
+            return False
+        return any(
+            tree.tag[inner] == "a" and "#" in (tree.attrs[inner] or {}).get("href", "")
+            for inner in (tree.parent[node], *range(node + 1, tree.end[node]))
+        )
+
+    def _words_before(self, node: int, first: int) -> str:
+        """Return the end of the text that stands before an element on the same line; '' where there is none."""
+        tree = self.tree
+        position = bisect_left(self.shown, first) - 1
+        if position < 0:
+            return ""
+        before = self.shown[position]
+        block = self._block(node)
+        apart = before < block or tree.text[first][0].isspace() or self._block(before) != block
+        return "" if apart else tree.text[before][-_LONGEST:]
+
+    def _block(self, node: int) -> int:
+        tree = self.tree
+        node = tree.parent[node]
+        while node > 0 and tree.tag[node] in rules.INLINE:
+            node = tree.parent[node]
+        return node
+
+
+def _script_form(tag: str, body: str, before: str) -> tuple[dict[int, int] | None, str, str]:
+    """Return how a superscript or subscript is written after some words.
+
+    :returns: a table that translates its letters, or None; and what stands before and behind it.
+    """
+    plain = (None, "", "")
+    if len(body) > _LONGEST:
+        return plain
+    base = before[-1:]
+    if _SIGNED.fullmatch(body) or (tag == "sup" and (_LIST.fullmatch(body) or (body in ("n", "i") and base))):
+        return (_RAISED if tag == "sup" else _LOWERED), "", ""
+    if not (base.isalnum() or base in tuple(")]}′'")) or not any(map(str.isalnum, body)):
+        return plain
+    sign = "^" if tag == "sup" else "_"
+    if tag == "sub" and body.isalnum():
+        return plain
+    if not body.isalpha():
+        whole = body.replace(".", "").replace(",", "").isalnum() or (body[0], body[-1]) == ("(", ")")
+        if "[" in body or _WORD.search(body) or (" " in body and not _OPERATOR.search(body)):
+            return plain
+        return (None, sign, "") if whole else (None, f"{sign}(", ")")
+    if len(body) > _POWER:
+        return plain
+    if body.lower() in _ENDINGS:
+        # a letter to the power of t, and no abbreviation: "e^t", but "St"
+        power = len(body) == 1 and body in "rst" and _LETTER.search(before)
+        return (None, sign, "") if power else plain
+    return (None, sign, "") if base.isdigit() or _LETTER.search(before) else plain
