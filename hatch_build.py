@@ -21,7 +21,7 @@ COMPILED = """
     evidence/blocks pages/clean/walk evidence/breadcrumbs evidence/cut
     pages/clean/elements pages/grid pages/clean/tree_builder pages/clean/hidden pages/write/inline
     pages/write/markup pages/write/plain pages/clean/rules pages/write/style
-    pages/tree evidence/greedy core/text/words
+    pages/node_arrays pages/tree evidence/greedy core/text/words
 """.split()
 """The modules in which cleaning and pruning spend most of their time."""
 

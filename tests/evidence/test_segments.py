@@ -37,7 +37,7 @@ def test_each_thing_is_quoted_whole_with_what_a_reader_needs() -> None:
         ("sentence", "The ferry leaves at noon.", ""),
         ("sentence", "It is small.", ""),
         ("row", "inner\t2", "Zone | Coins | Note"),
-        ("row", "outer\tby sail. And oar.", "Zone | Coins | Note"),
+        ("row", "outer\t\tby sail. And oar.", "Zone | Coins | Note"),
         ("sentence", "What comes with it:", ""),
         ("list", "a cone\na key", ""),
         ("sentence", "a cone", "What comes with it:"),
@@ -60,7 +60,7 @@ def test_what_stands_above_is_told_apart() -> None:
 def test_header_cells_that_span_columns_head_all_of_them() -> None:
     page = "<table><tr><th>Day<th colspan=2>Level<tr><td>Monday<td>1<td>2<tr><td>Tuesday<td><td>3</table>"
     rows = [entry for entry in quoted(page) if entry[0] == "row"]
-    assert rows == [("row", "Monday\t1\t2", "Day | Level | Level"), ("row", "Tuesday\t3", "Day | Level | Level")]
+    assert rows == [("row", "Monday\t1\t2", "Day | Level | Level"), ("row", "Tuesday\t\t3", "Day | Level | Level")]
 
 
 TWO_HEADER_ROWS = """<table><tr><th rowspan=2>Town<th colspan=2>Population<th rowspan=2>Mayor<tr><th>2000<th>2010
@@ -84,7 +84,7 @@ def test_empty_cells_stay_in_place_where_a_row_is_shown() -> None:
         tree.canonical[one.span.start : one.span.end]: one.shown
         for one in segments_of(tree, [(0, len(tree.canonical))])
     }
-    assert shown["Brill\t90"] == "Brill\t\t90\t"
+    assert shown["Brill\t\t90"] == "Brill\t\t90\t"
     assert shown["Ashby\t100\t120\tJo Lind"] == ""
 
 
@@ -100,7 +100,7 @@ def test_a_header_row_without_a_cell_names_no_column() -> None:
 def test_only_what_was_kept_is_quoted() -> None:
     text = clean_tree(PAGE).canonical
     found = quoted(PAGE, slice(text.index("outer"), text.index("a key")))
-    assert [entry[1] for entry in found] == ["outer\tby sail. And oar.", "What comes with it:", "a cone"]
+    assert [entry[1] for entry in found] == ["outer\t\tby sail. And oar.", "What comes with it:", "a cone"]
 
 
 def test_a_long_list_is_quoted_item_by_item() -> None:

@@ -93,3 +93,12 @@ def test_an_answer_from_a_row_cites_the_row(tmp_path: Path) -> None:
         first.document == "fares"
         and index.store.document("fares").text[first.span.start : first.span.end] == first.quote
     )
+
+
+def test_a_page_that_was_indexed_with_another_text_says_so() -> None:
+    page = packed("<p>10<sup>9</sup> boats")
+    older = tree_of(IndexedDocument("a", "109 boats", source=page))
+    assert older.canonical == "109 boats"
+    assert "prunus index rebuild" in older.warnings[0]
+    assert not tree_of(IndexedDocument("a", "10⁹ boats", source=page)).warnings
+    assert not tree_of(IndexedDocument("a", "109 boats")).warnings

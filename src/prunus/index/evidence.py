@@ -84,6 +84,9 @@ def unpacked(source: bytes) -> tuple[str | bytes, str]:
     return (data.decode("utf-8", "surrogatepass"), "") if kind == "text" else (data, charset)
 
 
+_OLDER: Final = "indexed by another version of Prunus, which read its text differently: prunus index rebuild INDEX"
+
+
 def tree_of(document: IndexedDocument) -> Tree:
     """Return a document's page, cleaned.
 
@@ -92,9 +95,11 @@ def tree_of(document: IndexedDocument) -> Tree:
     """
     tree = page_tree(document)
     if tree is None or tree.canonical != document.text:
+        older = tree is not None
         tree = Tree(["html", "pre", ""], [-1, 0, 1], [3, 3, 3], ["", "", document.text], [None, None, None])
         tree._xpaths = ["", "", ""]
         tree.lang = document.language
+        tree.warnings = (_OLDER,) if older else ()
     tree.document, tree.snapshot = document.id, document.digest
     tree.url, tree.title = document.url or document.id, document.title
     tree.published = document.metadata.get("published", "")
@@ -107,6 +112,7 @@ class Pages:
     def __init__(self, store: NodeStore) -> None:
         self._store = store
         self._kept: dict[tuple[str, int], Tree] = {}
+        self._told = False
 
     def tree(self, id: str) -> Tree:
         """Return a document's page, cleaned.
@@ -117,6 +123,9 @@ class Pages:
         tree = self._kept.get(key)
         if tree is None:
             tree = tree_of(self._store.document(id))
+            if self._told:  # once for an index
+                tree.warnings = ()
+            self._told = self._told or bool(tree.warnings)
             while len(self._kept) >= _KEPT:
                 self._kept.pop(next(iter(self._kept)), None)
             self._kept[key] = tree

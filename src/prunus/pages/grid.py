@@ -12,16 +12,18 @@ from typing import Final
 
 from ..core.text.numbers import bounded_int
 from .clean import rules
-from .tree import Tree
+from .node_arrays import NodeArrays
 
 _MAX_SPAN: Final = 65_534  # rows that a cell spans at most (HTML, 4.9.11)
+_ONE_LINE: Final = 40
+"""Nodes of a cell of one line at most."""
 _LARGEST_ITEM: Final = 999_999_999  # Markdown reads nine digits
 MAX_SPAN_WORK = 200_000
 """Cells followed over all rows of one table. Beyond it, cells no longer reach into later rows: a hostile table could
 hold rows times columns of them."""
 
 
-def table_rows(tree: Tree, table: int) -> list[int]:
+def table_rows(tree: NodeArrays, table: int) -> list[int]:
     """Return the rows of ``table`` in document order, without the rows of nested tables."""
     rows: list[int] = []
     for part in tree.children(table):
@@ -33,7 +35,7 @@ def table_rows(tree: Tree, table: int) -> list[int]:
     return rows
 
 
-def first_rows(tree: Tree, table: int, count: int) -> list[int]:
+def first_rows(tree: NodeArrays, table: int, count: int) -> list[int]:
     """Return the first ``count`` rows of ``table`` without reading the others."""
     rows: list[int] = []
     node, end = table + 1, tree.end[table]
@@ -45,18 +47,18 @@ def first_rows(tree: Tree, table: int, count: int) -> list[int]:
     return rows
 
 
-def row_cells(tree: Tree, row: int) -> list[int]:
+def row_cells(tree: NodeArrays, row: int) -> list[int]:
     """Return the cells of ``row``."""
     return [cell for cell in tree.children(row) if tree.tag[cell] in ("td", "th")]
 
 
-def span(tree: Tree, cell: int, name: str) -> int:
+def span(tree: NodeArrays, cell: int, name: str) -> int:
     """Return a cell's ``colspan`` or ``rowspan``, 1 by default; ``rowspan=0`` means to the end of the row group."""
     attrs = tree.attrs[cell]
     return bounded_int(attrs.get(name), 1, most=_MAX_SPAN) if attrs else 1
 
 
-def has_rowspans(tree: Tree, table: int) -> bool:
+def has_rowspans(tree: NodeArrays, table: int) -> bool:
     """Tell whether a cell of ``table``, or of a table nested in it, spans rows."""
     key = ("rowspans", table)
     known = tree.cache.get(key)
@@ -66,7 +68,7 @@ def has_rowspans(tree: Tree, table: int) -> bool:
     return bool(known)
 
 
-def first_row_group(tree: Tree, table: int) -> int:
+def first_row_group(tree: NodeArrays, table: int) -> int:
     """Return the first row group (thead, tbody or tfoot) of a table, -1 where it has none."""
     key = ("row group", table)
     known: int | None = tree.cache.get(key)
@@ -84,7 +86,7 @@ def next_kept(mask: bytearray, node: int, stop: int) -> int:
     return min(kept, above) if above >= 0 else kept
 
 
-def item_numbers(tree: Tree, ordered: int) -> dict[int, tuple[int, int]]:
+def item_numbers(tree: NodeArrays, ordered: int) -> dict[int, tuple[int, int]]:
     """Map each item of an ordered list to the number that a browser shows, and to the item before it (-1: none)."""
     key = ("items", ordered)
     known: dict[int, tuple[int, int]] | None = tree.cache.get(key)
@@ -107,7 +109,7 @@ def _stated(value: str | None, default: int) -> int:
     return bounded_int(value, default, least=-_LARGEST_ITEM, most=_LARGEST_ITEM)
 
 
-def cells_by_row(tree: Tree, rows: list[int]) -> dict[int, list[tuple[int, int]]]:
+def cells_by_row(tree: NodeArrays, rows: list[int]) -> dict[int, list[tuple[int, int]]]:
     """Map each row to its cells from left to right, with the cells that reach down into it from rows above.
 
     :returns: row -> list of (cell, rows that it still spans, this row included).
@@ -115,7 +117,7 @@ def cells_by_row(tree: Tree, rows: list[int]) -> dict[int, list[tuple[int, int]]
     return {row: [(cell, left) for _, cell, left in line] for row, line in placed_cells(tree, rows)}
 
 
-def placed_cells(tree: Tree, rows: list[int]) -> Iterator[tuple[int, list[tuple[int, int, int]]]]:
+def placed_cells(tree: NodeArrays, rows: list[int]) -> Iterator[tuple[int, list[tuple[int, int, int]]]]:
     """Yield each row with its cells from left to right, those that reach down into it from rows above included.
 
     :returns: (row, list of (first column, cell, rows that it still spans, this row included)).
@@ -150,7 +152,48 @@ def placed_cells(tree: Tree, rows: list[int]) -> Iterator[tuple[int, list[tuple[
         yield row, sorted(line)
 
 
-def kept_cells(tree: Tree, table: int, mask: bytearray) -> dict[int, list[tuple[int, int]]]:
+def cell_gaps(tree: NodeArrays) -> dict[int, str]:
+    """Return what separates cells in plain text where it is more than one tab: every column keeps its place in its row.
+
+    :returns: the first text node of a cell -> the white space before it.
+    """
+    gaps: dict[int, str] = {}
+    for table, tag in enumerate(tree.tag):
+        if tag == "table":
+            _add_gaps(tree, table_rows(tree, table), gaps)
+    return gaps
+
+
+def _add_gaps(tree: NodeArrays, rows: list[int], gaps: dict[int, str]) -> None:
+    """Add the gaps of a table's cells, unless a table around it has the same text in its own cells."""
+    for row, line in placed_cells(tree, rows):
+        before, blocks_before = -1, 0
+        for column, cell, _ in line:
+            if tree.parent[cell] != row:
+                continue
+            text = cell
+            while text < tree.end[cell] and not tree.text[text]:
+                text += 1
+            if text == tree.end[cell]:
+                continue
+            blocks = _blocks_of_line(tree, cell)
+            if before < 0:
+                if column:
+                    gaps.setdefault(text, "\n" + "\t" * column)
+            elif column - before > 1 or (blocks_before + blocks > 0 and min(blocks_before, blocks) >= 0):
+                gaps.setdefault(text, "\t" * (column - before))
+            before, blocks_before = column, blocks
+
+
+def _blocks_of_line(tree: NodeArrays, cell: int) -> int:
+    """Return the number of paragraphs, 0 or 1, in a cell of a single line; -1 for a cell of several lines."""
+    if tree.end[cell] - cell > _ONE_LINE:
+        return -1
+    blocks = [tag for tag in tree.tag[cell + 1 : tree.end[cell]] if tag and tag not in rules.INLINE]
+    return len(blocks) if blocks in ([], ["p"], ["div"]) else -1
+
+
+def kept_cells(tree: NodeArrays, table: int, mask: bytearray) -> dict[int, list[tuple[int, int]]]:
     """Plan the cells of the kept rows of a table.
 
     :param mask: per node, non-zero where it is kept.
@@ -183,7 +226,7 @@ def kept_cells(tree: Tree, table: int, mask: bytearray) -> dict[int, list[tuple[
     return plan
 
 
-def number_after_gap(tree: Tree, item: int, mask: bytearray, marked: bool = False) -> str:
+def number_after_gap(tree: NodeArrays, item: int, mask: bytearray, marked: bool = False) -> str:
     """Return the attribute with the page's number for a list item after a gap, '' where none is needed.
 
     :param marked: an item with a mark stands before it.
@@ -195,7 +238,7 @@ def number_after_gap(tree: Tree, item: int, mask: bytearray, marked: bool = Fals
     return f" value={number}" if marked or (before >= 0 and not mask[before]) else ""
 
 
-def is_sole(tree: Tree, mask: bytearray | None, node: int) -> bool:
+def is_sole(tree: NodeArrays, mask: bytearray | None, node: int) -> bool:
     """Tell whether an element is the only kept child of its parent."""
     above = tree.parent[node]
     if mask is None:
@@ -204,14 +247,14 @@ def is_sole(tree: Tree, mask: bytearray | None, node: int) -> bool:
     return next_kept(mask, above + 1, node) == node and next_kept(mask, end, stop) == stop
 
 
-def begins_inline(tree: Tree, mask: bytearray | None, node: int) -> bool:
+def begins_inline(tree: NodeArrays, mask: bytearray | None, node: int) -> bool:
     """Tell whether a node begins with inline content: a text, or an inline element that does not begin with a block."""
     while tree.tag[node] in rules.INLINE and tree.end[node] > node + 1:
         node = node + 1 if mask is None else next_kept(mask, node + 1, tree.end[node])
     return node >= len(tree) or not tree.tag[node] or tree.tag[node] in rules.INLINE
 
 
-def header_rows(tree: Tree, table: int) -> set[int]:
+def header_rows(tree: NodeArrays, table: int) -> set[int]:
     """Return the rows at a table's top that label its columns: <thead>, or up to four rows of <th> alone.
 
     A table that would be all header has none.

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from .clean import rules
-
-if TYPE_CHECKING:
-    from .tree import Tree
+from .node_arrays import NodeArrays
 
 Forms: TypeAlias = dict[int, tuple[str, int]]
 """Text node -> (its form in the canonical text, letters of it that were put before the node's own words)."""
@@ -43,7 +41,7 @@ _LETTER: Final = re.compile(r"(?:^|[^\w'’])[a-zα-ω]$")
 _QUOTES: Final = frozenset("\"'“”„‟«»‹›‘’‚「『《")
 
 
-def text_forms(tree: Tree) -> Forms:
+def text_forms(tree: NodeArrays) -> Forms:
     """Return the forms of the text nodes of a document whose canonical text is not their own text."""
     if _FORMED.isdisjoint(tree.tag):
         return {}
@@ -58,7 +56,7 @@ def draws_quotes(words: str) -> bool:
 class _FormMaker:
     """Collects what stands before, in place of, and behind text nodes."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: NodeArrays) -> None:
         self.tree = tree
         self.shown = [node for node, text in enumerate(tree.text) if text]
         self.before: dict[int, str] = {}

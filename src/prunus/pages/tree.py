@@ -7,25 +7,19 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate
 from typing import Any
 
-from ..core.text.words import count_words
 from .clean import rules
+from .grid import cell_gaps
+from .node_arrays import Attrs, NodeArrays
 from .text_forms import Forms, text_forms
-
-Attrs = dict[str, str]
 
 SPACED = frozenset({"button", "select", "option", "textarea", "input", "img", "meter", "progress", "label"})
 """Inline elements that a browser shows apart from their neighbours."""
 
 
-class Tree:
+class Tree(NodeArrays):
     """One cleaned document; treat it as immutable.
-
-    Node ``i`` of ``len(tree)`` nodes has ``tag[i]`` ('' for a text node), ``parent[i]`` (-1 for the root) and
-    ``end[i]``, one past its last descendant: a subtree is ``range(i, end[i])``. ``text[i]`` is the text that the node
-    itself shows (text nodes, alt texts of images, labels). ``attrs[i]`` holds its kept attributes with whole values.
 
     ``main`` tells which nodes are the page's main content: 0 dropped, 1 kept, 2 an ancestor of a kept node; None where
     the whole page is, or where nobody asked. ``parts`` holds the (start, end) of kept text nodes of which only a part
@@ -33,18 +27,14 @@ class Tree:
     """
 
     __slots__ = (
-        "_canonical", "_forms", "_markup", "_starts", "_words", "_xpaths", "attrs", "cache", "document", "end", "lang",
-        "main", "parent", "parts", "published", "snapshot", "tag", "text", "title", "url", "warnings",
+        "_canonical", "_forms", "_markup", "_starts", "_xpaths", "document", "lang", "main", "parts", "published",
+        "snapshot", "title", "url", "warnings",
     )  # fmt: skip
 
     def __init__(
         self, tag: list[str], parent: Sequence[int], end: Sequence[int], text: list[str], attrs: list[Attrs | None]
     ) -> None:
-        self.tag = tag
-        self.parent = parent
-        self.end = end
-        self.text = text
-        self.attrs = attrs
+        super().__init__(tag, parent, end, text, attrs)
         self.document = ""
         self.url = ""
         self.title = ""
@@ -54,45 +44,17 @@ class Tree:
         self.warnings: Sequence[str] = ()
         self.main: bytearray | None = None
         self.parts: dict[int, list[tuple[int, int]]] = {}
-        self._words: Sequence[int] | None = None
         self._canonical: str | None = None
         self._forms: Forms = {}
         self._starts: Sequence[int] = []
         self._markup: tuple[str | bytes, str] = ("", "")
         self._xpaths: Any = None  # the XPath of each node
-        self.cache: dict[tuple[str, int], Any] = {}  # results of functions on single nodes, by function and node
-
-    def __len__(self) -> int:
-        return len(self.tag)
-
-    @property
-    def words(self) -> Sequence[int]:
-        """Prefix sums of word counts: nodes ``[lo, hi)`` hold ``words[hi] - words[lo]`` words."""
-        if self._words is None:
-            self._words = list(accumulate((count_words(text) if text else 0 for text in self.text), initial=0))
-        return self._words
-
-    @property
-    def has_words(self) -> bool:
-        """Whether the document shows any word."""
-        return any(text and not text.isspace() for text in self.text)
-
-    def word_count(self, node: int) -> int:
-        """Return the number of words in the subtree of ``node``, in O(1)."""
-        return self.words[self.end[node]] - self.words[node]
-
-    def children(self, node: int) -> list[int]:
-        """Return the child nodes of ``node`` in order."""
-        children = []
-        child, stop, end = node + 1, self.end[node], self.end
-        while child < stop:
-            children.append(child)
-            child = end[child]
-        return children
 
     @property
     def canonical(self) -> str:
         """The document's canonical text, into which spans point: a line for each block, a tab between cells.
+
+        Every column of a table keeps its place: an empty cell, and one under a cell that spans rows, leave their tab.
 
         It says without tags what the page says: superscripts and subscripts keep their meaning (``10⁹``, ``x^(n+1)``),
         struck words stand between ``~~``, ``<q>`` has its quotation marks. Marks of notes are left out.
@@ -148,6 +110,7 @@ class Tree:
         if self._canonical is not None:
             return
         forms = self._forms = text_forms(self)
+        gaps = cell_gaps(self) if "table" in self.tag else {}
         pieces: list[str] = []
         starts: list[int] = []
         position = 0
@@ -174,6 +137,8 @@ class Tree:
             text = texts[node]
             if forms and node in forms:
                 text = forms[node][0]
+            if gaps and node in gaps:
+                gap = gaps[node]
             if text and gap:
                 if position and (gap != " " or (text[0] != " " and pieces[-1][-1] != " ")):
                     pieces.append(gap)

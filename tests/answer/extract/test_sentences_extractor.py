@@ -65,7 +65,7 @@ def test_a_quoted_row_is_cited_as_a_row_and_shown_under_its_columns() -> None:
     answer = prunus.ask("What was the level at South Quay in November?", TABLE)
     [citation] = [cited for cited in answer.citations if cited.quote.startswith("November")]
     assert citation.found
-    assert citation.quote == "November\t0.52\t1.31"
+    assert citation.quote == "November\t\t0.52\t1.31"
     assert citation.xpath == "/html/body/table/tbody/tr[3]"
     assert "\u201cNovember | | 0.52 | 1.31\u201d (Month | North Quay | South Quay | Old Lock)" in answer.text
 

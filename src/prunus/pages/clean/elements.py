@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from ...core.text.numbers import bounded_int
-from ..tree import Attrs
+from ..node_arrays import Attrs
 from . import rules
 from .parse import CHILDREN, FORMER, Element
 

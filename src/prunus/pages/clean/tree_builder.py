@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ..tree import Attrs
+from ..node_arrays import Attrs
 from . import rules
 from .elements import KINDS, LINE
 from .parse import Node

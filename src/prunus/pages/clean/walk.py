@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from ..tree import Attrs, Tree
+from ..node_arrays import Attrs
+from ..tree import Tree
 from . import rules
 from .cascade import Hidden, hidden_by_sheets
 from .elements import (

@@ -12,7 +12,8 @@ from typing import Final
 from ..clean import rules
 from ..clean.elements import ENDING, ITEMS, NOT_NESTED
 from ..grid import begins_inline, first_row_group, has_rowspans, is_sole, kept_cells, next_kept, number_after_gap
-from ..tree import Attrs, Tree
+from ..node_arrays import Attrs
+from ..tree import Tree
 from .selection import MARK, Kept
 from .style import (
     CLEAN,

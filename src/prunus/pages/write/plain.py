@@ -46,6 +46,7 @@ class KeptText:
                 continue
             gap = canonical[last:start] if out else "\n"
             between = "\n" if "\n" in gap else "\t" if "\t" in gap else gap[:1] and " "
+            tabs = gap[len(gap.rstrip("\t")) :]  # the columns before the first words of a row, or between two cells
             # white space collapses where a dropped part leaves two spaces, or a space at the start of a line
             raw = part[0] == " " and _is_raw(self.tree, node)
             if part[0] == " " and (between in ("\n", "\t") or out[-1][-1] == " ") and not raw:
@@ -63,6 +64,8 @@ class KeptText:
                 else:
                     out[-1] = before = before.rstrip(" ")
                     between = "" if before[-1:] == between == "\n" else between
+                    if not lead:
+                        between = tabs if between == "\t" else between + tabs
                 out.append(between)
             out.append(part)
             last = end

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Final
 
 from ..clean import rules
-from ..tree import Attrs
+from ..node_arrays import Attrs
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,8 @@ _VOID: Final = frozenset("area base br col embed hr img input link meta source t
 _INTERNAL_LINK: Final = re.compile(
     r"\s(?:href|src)\s*+=\s*+(?:\"(?!https?:|mailto:)[^\"]*+\"|'(?!https?:|mailto:)[^']*+')", re.IGNORECASE
 )
+_NOTE_MARK: Final = re.compile(r"<a\b[^<>]*?\b(?:epub:type|role)\s*=\s*[\"'][\w\s-]*noteref[^<>]*>", re.IGNORECASE)
+_STYLE: Final = re.compile(r"<style\b[^<>]*+>(.*?)</style\s*+>", re.DOTALL | re.IGNORECASE)
 _MAX_CHAPTERS: Final = 5_000
 
 
@@ -50,11 +52,12 @@ def book_html(page: Page) -> str:
         raise archive.fault(f"{len(chapters)} chapters are over the limit of {_MAX_CHAPTERS}; split the book")
     _refuse_protected(archive, chapters)
     parts, size = [], 0
+    styles: dict[str, None] = {}  # what a chapter's style hides, no reader sees
     for chapter in chapters:
         if chapter in archive:
             content = archive.read(chapter)
             archive.allowance.spend("items", content.count(b"<") // 2)
-            parts.append(_chapter(content))
+            parts.append(_chapter(content, styles))
             size += len(parts[-1])
             if size > MAX_BYTES:
                 raise archive.fault(f"its chapters are over the limit of {MAX_BYTES >> 20} MiB; split the book")
@@ -63,6 +66,7 @@ def book_html(page: Page) -> str:
         raise archive.fault("the EPUB book has no chapters that can be read")
     metadata = _metadata(root)
     about = {"author": metadata.get("creator", ""), "published": metadata.get("date", "")}
+    body[0] = f"<style>{''.join(styles)}</style>{body[0]}" if styles else body[0]
     return document(body, metadata.get("title", ""), metadata.get("language", ""), **about)
 
 
@@ -102,16 +106,21 @@ def _refuse_protected(archive: Archive, chapters: list[str]) -> None:
             )
 
 
-def _chapter(content: bytes) -> str:
-    """Return the body of a chapter, rewritten so that an HTML parser reads it as XHTML means it."""
+def _chapter(content: bytes, styles: dict[str, None]) -> str:
+    """Return the body of a chapter, rewritten so that an HTML parser reads it as XHTML means it.
+
+    :param styles: gets the style sheets inside the chapter; chapters repeat most of them.
+    """
     first, *sections = decode(content).split("<![CDATA[")
     pieces = [section.partition("]]>") for section in sections]
     text = first + "".join(escape(data, quote=False) + rest for data, _, rest in pieces)
     body = _BODY.search(text)
+    if body:
+        styles.update(dict.fromkeys(_STYLE.findall(text, 0, body.start())))
     inner = _CLOSED.sub(_with_end_tag, body[1] if body else text)
     if _DRAWN.search(inner):  # a page that is drawn: HTML cleaning drops drawings
         inner = _DRAWING.sub(_without_drawing, inner)
-    return _INTERNAL_LINK.sub("", inner)
+    return _NOTE_MARK.sub('<a role="doc-noteref" href="#note">', _INTERNAL_LINK.sub("", inner))
 
 
 def _without_drawing(match: re.Match[str]) -> str:
