@@ -137,7 +137,7 @@ class Tree(NodeArrays):
             text = texts[node]
             if forms and node in forms:
                 text = forms[node][0]
-            if gaps and node in gaps:
+            if text and gaps and node in gaps:
                 gap = gaps[node]
             if text and gap:
                 if position and (gap != " " or (text[0] != " " and pieces[-1][-1] != " ")):
