@@ -42,23 +42,19 @@ class Running:
 
 
 @contextmanager
-def running(
-    folder: Path, settings: Mapping[str, Any] | None = None, http: Any = "h11", **options: Any
-) -> Iterator[Running]:
-    """Run a server with its home in a folder.
-
-    :param http: uvicorn's class of connections.
-    """
+def running(folder: Path, settings: Mapping[str, Any] | None = None, **options: Any) -> Iterator[Running]:
+    """Run a server with its home in a folder."""
     need("fastapi")
     uvicorn = need("uvicorn")
     from prunus.serve.app import create_app
+    from prunus.serve.connections import Connection
     from prunus.serve.options import ServeOptions
 
     app = create_app(load_settings({"home": str(folder / "home"), **(settings or {})}), ServeOptions(**options))
     listening = socket.socket(proto=socket.IPPROTO_TCP)
     listening.bind(("127.0.0.1", 0))
     server = uvicorn.Server(
-        uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=5, http=http)
+        uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=5, http=Connection)
     )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()

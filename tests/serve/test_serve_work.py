@@ -192,10 +192,10 @@ def test_a_stream_begins_before_its_first_event_where_that_is_slow(monkeypatch: 
 
 def test_a_connection_that_sends_no_request_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     need("fastapi")
-    from prunus.serve import start
+    from prunus.serve import connections
 
-    monkeypatch.setattr(start, "_HEAD_SECONDS", 0.5)
-    with running(tmp_path, http=start._Connection) as server:
+    monkeypatch.setattr(connections, "_HEAD_SECONDS", 0.5)
+    with running(tmp_path) as server:
         port = int(server.url.rpartition(":")[2])
         for sent in (b"", b"GET /healthz HTT"):
             with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:

@@ -78,9 +78,10 @@ class RequestGuard:
                 message["headers"] = [*message["headers"], *extra, (b"x-request-id", request_id.encode())]
             await send(message)
 
-        self._running += 1
+        takes_place = not _is_open(scope["path"])
+        self._running += takes_place
         try:
-            if self._running > self._most and scope["path"] not in _OPEN:
+            if takes_place and self._running > self._most:
                 raise RequestRefused(503, "the server is busy; try again soon", retry_after=2)
             self._check(headers)
             key = await self._admitted(scope, headers)
@@ -93,7 +94,7 @@ class RequestGuard:
             if not status:
                 await JSONResponse(error_body(error, self._server.mask), 500)(scope, receive, answer)
         finally:
-            self._running -= 1
+            self._running -= takes_place
             route = getattr(scope.get("route"), "path", "other")
             seconds = time.perf_counter() - started
             self._server.metrics.requests.labels(route, str(status)).inc()
@@ -123,7 +124,7 @@ class RequestGuard:
         """
         path, state, lookup = scope["path"], self._server.state, self._server.workers.lookup
         preflight = scope["method"] == "OPTIONS" and "access-control-request-method" in headers
-        if not self._server.closed or path in _OPEN or path.startswith(_OPEN_FOLDER) or preflight:
+        if not self._server.closed or _is_open(path) or preflight:
             return NO_KEY
         kind, _, key = headers.get("authorization", "").partition(" ")
         try:
@@ -172,6 +173,11 @@ class RequestGuard:
 
     def _too_large(self) -> RequestRefused:
         return RequestRefused(413, f"the request is over {self._server.options.body_mb} MiB")
+
+
+def _is_open(path: str) -> bool:
+    """Tell whether a route needs no key. Its replies are small and at hand, so that it takes no place either."""
+    return path in _OPEN or path.startswith(_OPEN_FOLDER)
 
 
 def _wanted(path: str, method: str) -> tuple[str, ...]:

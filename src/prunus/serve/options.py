@@ -26,6 +26,8 @@ class ServeOptions:
     :param workers: processes that serve, each with limits of its own; one uses about one core.
     :param at_once: requests that are worked on at the same time; an answer mostly waits for its model.
     :param waiting: further requests that wait for their turn; more are refused with 503.
+    :param connections: connections of clients at most; one address may hold a quarter of them.
+    :param proxies: addresses of proxies before the server, which may hold all connections, as this machine may.
     :param seconds: wall time of one request at most.
     :param body_mb: size of a request at most, in MiB.
     :param pages: pages of one request at most.
@@ -52,6 +54,8 @@ class ServeOptions:
     workers: int = 1
     at_once: int = 64
     waiting: int = 256
+    connections: int = 1_024
+    proxies: tuple[str, ...] = ()
     seconds: float = 120.0
     body_mb: int = 16
     pages: int = 50
@@ -79,6 +83,7 @@ class ServeOptions:
         for name in (
             "workers",
             "at_once",
+            "connections",
             "body_mb",
             "pages",
             "budget",
@@ -103,6 +108,14 @@ class ServeOptions:
         for origin in self.origins:
             if not re.fullmatch(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?", origin):
                 raise BadInput(f"serve: {origin!r} is no origin; write https://HOST", subject="origins")
+
+        for proxy in self.proxies:
+            try:
+                ip_address(proxy)
+            except ValueError:
+                raise BadInput(
+                    f"serve: proxies: {proxy!r} is no address; write it as 10.0.0.2", subject="proxies"
+                ) from None
 
     @property
     def is_local(self) -> bool:

@@ -11,6 +11,7 @@ from ..core.errors import BadInput
 from ..core.installation import installed_from
 from ..core.settings import Settings
 from ..engines import SharedEngines
+from .connections import Connections
 from .mask import Mask
 from .options import ServeOptions
 from .page_cache import KeptPages
@@ -62,6 +63,7 @@ class Server:
     closed: bool
     mask: Mask
     kept: KeptPages
+    connections: Connections
     requests: RequestLog | None = None
     engines: SharedEngines = field(default_factory=SharedEngines)
 
@@ -105,5 +107,6 @@ def make_server(settings: Settings, options: ServeOptions) -> Server:
         closed=not options.is_local or bool(keys),
         mask=mask,
         kept=KeptPages(),
+        connections=Connections(options.connections, options.proxies),
         requests=requests,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import signal
@@ -19,11 +18,11 @@ from typing import Final
 
 import uvicorn
 from fastapi import FastAPI
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..core.errors import BadInput, OutsideFailed
 from ..core.settings import Settings
 from .app import create_app
+from .connections import Connection
 from .options import ServeOptions
 from .server import Server
 
@@ -31,12 +30,12 @@ log = logging.getLogger("prunus.serve")
 
 _BACKLOG: Final = 2_048
 """Connections that wait to be accepted at most."""
+_FILES: Final = 65_536
+"""Files and connections that a process may have open, where the system allows it."""
 _GRACE: Final = 30
 """Seconds that running requests have to end when the server stops."""
 _LAST_WORDS: Final = 5
 """Seconds of these in which requests that still run are told that the server stops."""
-_HEAD_SECONDS: Final = 10.0
-"""Seconds in which a client must have sent the head of a request."""
 _ENDS: Final = 5
 _ENDS_SECONDS: Final = 30.0
 """Where so many processes end within so many seconds, the server gives up."""
@@ -91,6 +90,7 @@ def _listen(options: ServeOptions) -> socket.socket:
 def _run(app: FastAPI, listening: socket.socket, quiet: bool) -> None:
     """Serve an application in this process until a signal stops it."""
     sys.setswitchinterval(_SWITCH)
+    _allow_files()
     if not quiet:
         logging.basicConfig(format="%(asctime)s %(name)s %(message)s")
         logging.getLogger("prunus.serve").setLevel(logging.INFO)
@@ -101,7 +101,7 @@ def _run(app: FastAPI, listening: socket.socket, quiet: bool) -> None:
         server_header=False,
         timeout_keep_alive=20,
         timeout_graceful_shutdown=_GRACE,
-        http=_Connection,
+        http=Connection,
         h11_max_incomplete_event_size=64 * 1024,
         proxy_headers=False,
     )
@@ -118,6 +118,18 @@ def _run(app: FastAPI, listening: socket.socket, quiet: bool) -> None:
         logging.shutdown()
         sys.stderr.flush()
         os._exit(0)
+
+
+def _allow_files() -> None:
+    """Let this process open as many files as it may: each connection is one, and many systems begin with 1,024."""
+    try:
+        import resource  # not on every system
+    except ImportError:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _work(settings: Settings, options: ServeOptions, listening: socket.socket, quiet: bool) -> None:
@@ -182,33 +194,6 @@ class _Program(uvicorn.Server):
         self._server.runner.begin_stop()
         self._server.workers.stop(_GRACE - _LAST_WORDS)
         await super().shutdown(sockets)
-
-
-class _Connection(H11Protocol):
-    """A connection that is closed where the head of a request does not arrive in time."""
-
-    _timer: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:
-        """Wait for the first request."""
-        super().connection_made(transport)
-        self._timer = self.loop.call_later(_HEAD_SECONDS, transport.close)
-
-    def data_received(self, data: bytes) -> None:
-        """Read a piece; stop waiting once it completes the head of a request."""
-        super().data_received(data)
-        at_work = self.cycle is not None and not self.cycle.response_complete
-        if at_work and self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        elif not at_work and self._timer is None:
-            self._timer = self.loop.call_later(_HEAD_SECONDS, self.transport.close)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting."""
-        if self._timer is not None:
-            self._timer.cancel()
-        super().connection_lost(exc)
 
 
 def _ignored(*_: object) -> None:
