@@ -92,3 +92,15 @@ def test_doctor_says_the_same_of_an_engine_and_of_the_settings(cli: Cli, monkeyp
     states = {(row["kind"], row["name"]): row["state"] for row in found["engines"] if row["in_force"]}
     assert found["works"] and "needs" not in states.values()
     assert states["extractor", "tags"] == states["generator", "llm"] == states["search", "wikipedia"] == "made"
+
+
+def test_a_folder_is_trusted_until_its_settings_change(cli: Cli, folder: Path) -> None:
+    (folder / "prunus.toml").write_text('tokenizer = "count.py:Engine"\n')
+    (folder / "count.py").write_text("from prunus.models.tokens.approx import Engine\n")
+    (folder / "page.html").write_text("<p>The bridge opened in 1932.</p>")
+    prune = ("prune", str(folder / "page.html"), "-q", "When did the bridge open?")
+    assert cli(*prune).exit_code == 2
+    assert cli("trust").exit_code == 0
+    assert "1932" in cli(*prune).stdout
+    assert cli("trust", "--revoke").exit_code == 0
+    assert cli(*prune).exit_code == 2

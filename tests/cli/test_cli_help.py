@@ -57,6 +57,8 @@ def test_examples_run(cli: Cli, folder: Path, line: str, monkeypatch: pytest.Mon
     (folder / "jobs.jsonl").write_text(json.dumps(job) + "\n", "utf-8")
     if "handbook" in line and "index add" not in line:
         cli("index", "add", "handbook", "examples/site")
+    if line.startswith("prunus trust"):
+        (folder / "prunus.toml").write_text("budget = 512\n", "utf-8")
     if line.startswith("prunus replay"):
         cli("ask", "How long is the Pell 2 guaranteed?", "examples/site/faq.html", "--record", "build/run.prunus")
     line, _, into = line.partition(" > ")

@@ -32,6 +32,7 @@ COMMANDS: Final = {
     "cache": "Show or clear the caches on disk.",
     "serve": "Serve Prunus over HTTP, and as a model to OpenAI's clients.",
     "mcp": "Give an assistant Prunus as tools, over the Model Context Protocol.",
+    "trust": "Let the settings of a folder run code and use your keys.",
     "doctor": "Show the settings in force, and test the engines.",
     "completion": "Print the completion script of a shell.",
 }

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from .errors import BadInput
 from .text.near import did_you_mean
+from .trust import check_stranger
 
 FILE: Final = "prunus.toml"
 PREFIX: Final = "PRUNUS_"
@@ -200,26 +201,26 @@ def load_settings(
     :param overrides: values that win over everything else; None values are left out.
     :param environment: environment variables; by default those of the process.
     :param folder: folder of ``prunus.toml``; by default the working folder.
-    :raises BadInput: unknown key, value of the wrong kind, or a file that is not valid TOML; the message names it.
+    :raises BadInput: unknown key, value of the wrong kind, a file that is not valid TOML, or one that is not trusted;
+        the message names it.
     """
-    values: dict[str, Any] = {}
     path = (folder or Path.cwd()) / FILE
-    if path.is_file():
-        try:
-            values.update(tomllib.loads(path.read_text("utf-8")))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise BadInput(f"{path}: not valid TOML ({error})", subject=str(path)) from error
-        _check_keys(values, str(path))
+    own, content = _read_file(path) if path.is_file() else ({}, b"")
+    users: dict[str, Any] = {}
     known = {setting.name for setting in fields(Settings)}
     for name, value in (os.environ if environment is None else environment).items():
         key = name.removeprefix(PREFIX).lower()
         if name.startswith(PREFIX) and key in known:
-            values[key] = value
+            users[key] = value
         elif name.startswith(PREFIX) and name.removeprefix(PREFIX) not in _NOT_SETTINGS:
             hint = did_you_mean(key, known)
             raise BadInput(f"{name}: no such setting; known: {', '.join(sorted(known))}{hint}", subject=name)
-    values.update({key: value for key, value in (overrides or {}).items() if value is not None})
+    users.update({key: value for key, value in (overrides or {}).items() if value is not None})
+    values = own | users
     _check_keys(values, "settings")
+    in_force = {key: value for key, value in own.items() if key not in users}
+    if in_force:
+        check_stranger(path, content, in_force, values, state_folder(environment))
     return replace(Settings(), **{key: _typed(key, value) for key, value in values.items()})
 
 
@@ -234,6 +235,26 @@ def setting_origins(*, environment: Mapping[str, str] | None = None, folder: Pat
         variable = next((name for name in variables if name.startswith(PREFIX) and name.upper() == wanted), "")
         origins[setting.name] = variable or (str(path) if setting.name in in_file else "default")
     return origins
+
+
+def state_folder(environment: Mapping[str, str] | None = None) -> Path:
+    """Return the user's ``home``: that of the environment, or the default; never that of a file."""
+    variables = os.environ if environment is None else environment
+    return Path(variables.get(f"{PREFIX}HOME") or Settings().home).expanduser()
+
+
+def _read_file(path: Path) -> tuple[dict[str, Any], bytes]:
+    """Return the settings of a file, and its content.
+
+    :raises BadInput: it is not valid TOML, or has an unknown key.
+    """
+    content = path.read_bytes()
+    try:
+        values = tomllib.loads(content.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path}: not valid TOML ({error})", subject=str(path)) from error
+    _check_keys(values, str(path))
+    return values, content
 
 
 def _check_keys(values: Mapping[str, Any], where: str) -> None:
