@@ -16,7 +16,7 @@ from ..core.errors import BadInput
 from ..core.options import Options
 from ..core.registry import make_engine
 from ..core.settings import Settings
-from ..core.sqlite import ERRORS, checksum
+from ..core.sqlite import ERRORS, check_files, checksum
 from ..engines import one_engine
 from ..index.nodes import IndexedDocument
 from ..index.store._named import engine_of
@@ -123,10 +123,15 @@ def _stored(path: Path) -> _Stored:
     """Return what is whole in a database of any layout; nothing is written.
 
     Rows have had a checksum since layout 2, in the column ``seal`` there.
+
+    :raises BadInput: the file is a link or a pipe, or holds what no layout has.
     """
+    check_files(path)
     result = _Stored()
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", isolation_level=None, uri=True)) as file:
+            if any(_rows(file, "SELECT 1 FROM sqlite_schema WHERE type IN ('view', 'trigger')")):
+                raise BadInput(f"{path}: not an index of Prunus; it holds views or triggers", subject=str(path))
             columns = {row[1] for row in _rows(file, "PRAGMA table_info(documents)")}
             summed = next((name for name in ("checksum", "seal") if name in columns), "")
             for (embedder,) in _rows(file, "SELECT value FROM meta WHERE name = 'embedder'"):

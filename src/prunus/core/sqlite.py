@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
+import stat
 import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
 import msgspec
+
+from .errors import BadInput
 
 ERRORS: Final = (sqlite3.Error, UnicodeDecodeError)
 """What SQLite raises; where its message quotes damaged bytes, the message itself cannot be decoded."""
@@ -42,6 +46,21 @@ def is_damage(error: Exception) -> bool:
     if isinstance(error, sqlite3.ProgrammingError | sqlite3.InterfaceError):  # of the caller
         return False
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF in _DAMAGE
+
+
+def check_files(path: Path) -> None:
+    """Refuse a database that is a link or a pipe: SQLite would follow it, or wait for ever.
+
+    :raises BadInput: it is one, or a file beside it is.
+    """
+    for beside in ("", "-wal", "-shm", "-journal"):
+        part = path.with_name(path.name + beside)
+        try:
+            mode = part.lstat().st_mode
+        except OSError:  # missing, or out of reach: SQLite says so
+            continue
+        if not stat.S_ISREG(mode):
+            raise BadInput(f"{part}: no file, but a link, a pipe or a folder; remove it", subject=str(part))
 
 
 def write_ahead(file: sqlite3.Connection, wait: float) -> None:

@@ -23,6 +23,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ....core.files import open_regular
 from .database import Damaged
 
 _MARK: Final = b"PRUNUS\0\2"
@@ -41,7 +42,7 @@ def read_arrays(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     :raises Damaged: the file is missing, or does not match its checksum.
     """
     try:
-        with open(path, "rb") as file:
+        with open_regular(path, "rb") as file:
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except (OSError, ValueError) as error:
         raise Damaged("it is missing or empty", path) from error

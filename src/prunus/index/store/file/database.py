@@ -10,6 +10,7 @@ text. ``blocks`` holds a checksum for every :data:`BLOCK` rows of the matrix.
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import uuid
 from collections.abc import Iterator, Sequence
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ....core.errors import BadInput, OutsideFailed, one_line
-from ....core.sqlite import ERRORS, checksum, is_damage, write_ahead, writing
+from ....core.sqlite import ERRORS, check_files, checksum, is_damage, write_ahead, writing
 
 FILE: Final = "index.sqlite3"
 LAYOUT: Final = 3
@@ -55,6 +56,11 @@ CREATE TABLE blocks (number INTEGER PRIMARY KEY, checksum INTEGER NOT NULL);
 CREATE VIRTUAL TABLE leaf_terms USING fts5 (text, above, tokenize = 'unicode61 remove_diacritics 0');
 CREATE VIRTUAL TABLE summary_terms USING fts5 (text, above, tokenize = 'unicode61 remove_diacritics 0');
 """
+_STATEMENTS: Final = _SCHEMA.strip().removesuffix(";").split(";\n")
+_OWN: Final = {re.findall(r"(?:TABLE|INDEX) (\w+)", statement)[0]: statement for statement in _STATEMENTS}
+"""The statement of each table and index by its name."""
+_OF_SQLITE: Final = re.compile(rf"sqlite_\w+|({'|'.join(WORDS)})_(data|idx|content|docsize|config)")
+"""Tables and indexes that SQLite makes for ours."""
 
 
 class Damaged(Exception):
@@ -87,7 +93,7 @@ class Database:
         with self.opened() as file, writing(file):
             if file.execute("PRAGMA application_id").fetchone()[0] == _OURS:
                 return
-            for statement in _SCHEMA.strip().split(";\n"):
+            for statement in _STATEMENTS:
                 file.execute(statement)
             seal_words(file)
             put_meta(file, **meta, nodes=0, state=uuid.uuid4().hex, schema=_schema_checksum(file))
@@ -101,6 +107,7 @@ class Database:
         :raises BadInput: the file is no index, is damaged, or has another layout.
         :raises OutsideFailed: another process writes for too long, the disk is full, or the folder is read-only.
         """
+        check_files(self.path)
         try:
             if not self._writable():
                 with closing(self._connect_read_only()) as file:
@@ -168,6 +175,7 @@ class Database:
         (tables,) = file.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         if not tables:
             return
+        file.execute("PRAGMA trusted_schema = OFF")
         (mark,) = file.execute("PRAGMA application_id").fetchone()
         (layout,) = file.execute("PRAGMA user_version").fetchone()
         if mark != _OURS:
@@ -179,6 +187,10 @@ class Database:
                 f"{folder}",
                 subject=str(self.path),
             )
+        # before anything is read: a view or a trigger of a stranger would run with each statement
+        for kind, name, statement in file.execute("SELECT type, name, sql FROM sqlite_schema"):
+            if kind not in ("table", "index") or not (_OWN.get(name) == statement or _OF_SQLITE.fullmatch(name)):
+                raise Damaged(f"it holds the {kind} {one_line(str(name), longest=40)}, which is not of Prunus")
 
 
 # --- writing -------------------------------------------------------------------------------------

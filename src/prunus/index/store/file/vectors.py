@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....core.errors import OutsideFailed
+from ....core.files import open_regular
 from ....core.ports import Ints, Vectors
 from .database import BLOCK, Damaged
 
@@ -33,7 +34,11 @@ class MatrixRows:
         self._path, self._known, self._checked = path, known, checked
         self.dimension = shape[1]
         try:
-            matrix = np.memmap(path, "<f4", "r", shape=shape) if shape[0] else np.zeros(shape, "<f4")
+            if shape[0]:
+                with open_regular(path, "rb") as file:
+                    matrix: Vectors = np.memmap(file, "<f4", "r", shape=shape)
+            else:
+                matrix = np.zeros(shape, "<f4")
         except (OSError, ValueError) as error:
             raise Damaged("it is missing or too short", path) from error
         self._matrix: Vectors = np.asarray(matrix)
@@ -86,7 +91,7 @@ class VectorFiles:
         path = self.path(generation)
         new = not path.exists()
         try:
-            with open(path, "w+b" if new else "r+b") as matrix:
+            with open_regular(path, "w+b" if new else "r+b") as matrix:
                 matrix.seek(rows * self.dimension * 4)
                 for part in parts:
                     matrix.write(np.ascontiguousarray(part, "<f4").tobytes())
