@@ -400,3 +400,23 @@ def test_web_pages_of_allowed_origins_may_delete(tmp_path: Path) -> None:
         asked = {"origin": "https://app.example.org", "access-control-request-method": "DELETE"}
         reply = server.http.options("/v1/indexes/x", headers=asked)
         assert reply.status_code == 200 and "DELETE" in reply.headers["access-control-allow-methods"]
+
+
+@pytest.mark.parametrize("part", ["prunus.serve.user_indexes.CreatedIndexes.add", "prunus.api.index.make_engine"])
+def test_an_index_that_cannot_be_made_leaves_no_name_and_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    need("fastapi")
+    from prunus.core.errors import StoreFailed
+
+    def full(*_: Any, **__: Any) -> None:
+        raise StoreFailed("the disk is full")
+
+    with running(tmp_path, index_home=str(tmp_path / "made")) as server:
+        with monkeypatch.context() as patch:
+            patch.setattr(part, full)
+            patch.setattr("prunus.serve.queue.Queue.delete_index", full)
+            assert server.post("/v1/indexes", {"name": "town"}).status_code >= 500
+        assert server.http.get("/v1/indexes").json()["indexes"] == []
+        assert not (tmp_path / "made").exists() or not any((tmp_path / "made").iterdir())
+        assert server.post("/v1/indexes", {"name": "town"}).status_code == 201

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -467,3 +468,83 @@ def test_another_server_takes_over_the_job_of_one_that_is_killed(postgres: str, 
         index = prunus.Index.open(created.place(found.id), create=False, settings=load_settings(settings))
         assert content(index) == built(tmp_path / "beside", documents, embedder=settings["embedder"])
         opened.close()
+
+
+@pytest.mark.parametrize("part", ["prunus.serve.queue.Queue.note", "prunus.api.index.Index.add"])
+def test_a_full_disk_delays_a_job_and_does_not_end_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    need("fastapi")
+    from prunus.core.errors import StoreFailed
+    from prunus.serve import runner
+    from prunus.serve.state import StateFailed
+
+    monkeypatch.setattr(runner, "_PAUSE", 0.1)
+    monkeypatch.setattr(runner, "_IDLE", 0.1)
+    tried: list[str] = []
+
+    def full(*_: Any, **__: Any) -> None:
+        tried.append(part)
+        raise StateFailed("the disk is full") if part.endswith("note") else StoreFailed("the disk is full")
+
+    with running(tmp_path, index_home=str(tmp_path / "made"), lease=0.5) as server:
+        server.post("/v1/indexes", {"name": "town"})
+        with monkeypatch.context() as patch:
+            patch.setattr(part, full)
+            if part.endswith("note"):  # nothing at all can be noted
+                patch.setattr("prunus.serve.queue.Queue.release", full)
+            job = posted(server, "town", notes(9))
+            waited(lambda: len(tried) > 8)
+        found = ended(server.http, job)
+        assert (found["state"], found["added"] + found["unchanged"]) == ("done", 9), found
+
+
+def test_a_long_job_gives_its_worker_to_the_jobs_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need("fastapi")
+    from prunus.serve import runner
+
+    monkeypatch.setattr(runner, "_SLICE", 0.2)
+    settings = {"embedder": slow_embedder(tmp_path, 0.3)}
+    home = str(tmp_path / "home" / "serve.db")
+    anna, ben = (key_of(home, name) for name in ("anna", "ben"))
+    with running(tmp_path, settings, index_home=str(tmp_path / "made")) as server:
+        for key in (anna, ben):
+            server.post("/v1/indexes", {"name": "town"}, **key)
+        long = posted(server, "town", notes(80), **anna)
+        waited(lambda: server.http.get(f"/v1/jobs/{long}", headers=anna).json()["done"])
+        short = posted(server, "town", notes(1), **ben)
+        assert ended(server.http, short, ben)["added"] == 1
+        assert not server.http.get(f"/v1/jobs/{long}", headers=anna).json()["ended"]
+        assert ended(server.http, long, anna)["added"] == 80
+
+
+def test_a_job_asks_a_host_that_lets_it_wait_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need("fastapi")
+    from prunus.serve import runner
+
+    monkeypatch.setattr(runner, "_SLOW", 0.3)
+    with socket.socket() as tarpit:  # takes connections, and replies nothing
+        tarpit.bind(("127.0.0.1", 0))
+        tarpit.listen(100)
+        port = tarpit.getsockname()[1]
+        settings = {"allow_hosts": ("127.0.0.1",), "ports": (port,), "total_seconds": 0.5, "read_seconds": 0.5}
+        settings |= {"retries": 0, "robots": False}
+        with running(tmp_path, settings, index_home=str(tmp_path / "made")) as server:
+            server.post("/v1/indexes", {"name": "town"})
+            pages = [{"url": f"http://127.0.0.1:{port}/{number}"} for number in range(60)]
+            began = time.monotonic()
+            job = posted(server, "town", [*pages, *notes(1)])
+            found = ended(server.http, job)
+            assert (found["state"], found["failed"], found["added"]) == ("done", 60, 1)
+            assert time.monotonic() - began < 10
+            last = server.http.get(f"/v1/jobs/{job}").json()["documents"][59]
+            assert "too often in this job" in last["failure"]
+
+
+def test_a_job_has_a_budget_of_seconds(tmp_path: Path) -> None:
+    settings = {"embedder": slow_embedder(tmp_path, 0.5)}
+    with running(tmp_path, settings, index_home=str(tmp_path / "made"), job_seconds=0.6) as server:
+        server.post("/v1/indexes", {"name": "town"})
+        found = ended(server.http, posted(server, "town", notes(80)))
+        assert found["state"] == "failed" and "0.6 seconds" in found["error"] and 8 <= found["added"] < 80
+        assert server.post("/v1/indexes/town/ask", {"question": "bees"}).status_code in (200, 404)

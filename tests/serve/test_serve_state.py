@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,7 @@ def test_a_state_that_does_not_answer_is_a_503_and_not_a_hang(tmp_path: Path, mo
             over.wait(20)
 
         monkeypatch.setattr("prunus.serve.state.ServerState.key", silent)
+        monkeypatch.setattr("prunus.serve.state.ServerState.try_writing", silent)
         try:
             assert server.http.get("/readyz").status_code == 503
             refused = server.http.get("/v1/models", headers=key)
@@ -88,3 +90,16 @@ def test_a_state_that_does_not_answer_is_a_503_and_not_a_hang(tmp_path: Path, mo
             assert server.http.get("/healthz").status_code == 200
         finally:
             over.set()
+
+
+def test_a_server_that_cannot_write_its_state_is_not_ready(tmp_path: Path) -> None:
+    need("fastapi")
+    with running(tmp_path) as server:
+        assert server.http.get("/readyz").status_code == 200
+        state = server.server.config.app.state.server.state
+        state._connection.execute("PRAGMA query_only = ON")
+        time.sleep(1.1)
+        assert server.http.get("/readyz").status_code == 503
+        state._connection.execute("PRAGMA query_only = OFF")
+        time.sleep(1.1)
+        assert server.http.get("/readyz").status_code == 200

@@ -108,6 +108,10 @@ class OutsideFailed(PrunusError):
         self.sent = sent
 
 
+class StoreFailed(OutsideFailed):
+    """An index or a state cannot be read or written now: its disk is full, its database in use or out of reach."""
+
+
 class UnreadableReply(OutsideFailed):
     """A model replied with nothing of what it was asked for; a larger model may do better."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Final
 
 from fastapi import FastAPI
@@ -41,6 +41,28 @@ async def _tidy(server: Server) -> None:
     while server.requests is not None:
         await server.workers.lookup(server.requests.delete_old)
         await asyncio.sleep(3600)
+
+
+class _Ready:
+    """Tells whether the state can be written, at most once a second: everyone may ask."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._lock = asyncio.Lock()
+        self._known, self._until = False, 0.0
+
+    async def now(self) -> bool:
+        """Return what was found within the last second, or try again."""
+        async with self._lock:
+            if time.monotonic() > self._until:
+                try:
+                    work = self._server.workers.lookup(self._server.state.try_writing)
+                    await asyncio.wait_for(work, STATE_SECONDS)
+                    self._known = True
+                except (PrunusError, TimeoutError):
+                    self._known = False
+                self._until = time.monotonic() + 1
+            return self._known
 
 
 def create_app(settings: Settings, options: ServeOptions | None = None) -> FastAPI:
@@ -89,13 +111,13 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
         """Tell that the process lives."""
         return {"status": "ok"}
 
-    @app.get("/readyz", tags=["operation"], responses={503: {"description": "The state cannot be read"}})
+    ready = _Ready(server)
+
+    @app.get("/readyz", tags=["operation"], responses={503: {"description": "The state cannot be written"}})
     async def readyz() -> JSONResponse:
-        """Tell whether requests can be served: whether the state can be read."""
-        try:
-            await asyncio.wait_for(server.workers.lookup(partial(server.state.key, "")), STATE_SECONDS)
-        except (PrunusError, TimeoutError):
-            return JSONResponse({"status": "the state cannot be read"}, 503)
+        """Tell whether requests can be served: whether the state can be written."""
+        if not await ready.now():
+            return JSONResponse({"status": "the state cannot be written"}, 503)
         return JSONResponse({"status": "ok"})
 
     @app.get("/metrics", tags=["operation"], response_class=PlainTextResponse, responses=REFUSALS)

@@ -148,19 +148,25 @@ def add_indexes(app: FastAPI, server: Server) -> None:
         name = body.name
         if name in options.indexes:
             raise RequestRefused(409, f"there is an index {name} already; choose another name", param="name")
+        id = created.new_id()
+
+        def make() -> str:
+            # the name last: where the disk is full, there is neither a name nor a job that must be noted
+            try:
+                Index.open(created.place(id), settings=server.settings)
+                return created.add(caller, name, now(), options.key_indexes, id).made
+            except BaseException:
+                created.remove(id)
+                raise
+
         try:
-            index = await server.workers.lookup(partial(created.add, caller, name, now(), options.key_indexes))
+            await server.workers.lookup(partial(created.check, caller, name, options.key_indexes))
+            made = await server.workers.call(make)
         except Taken as error:
             raise RequestRefused(409, str(error), param="name") from None
         except Full as error:
             raise RequestRefused(403, str(error), param="name") from None
-        try:
-            await server.workers.call(lambda: Index.open(created.place(index.id), settings=server.settings))
-        except BaseException:
-            await server.workers.lookup(partial(queue.delete_index, index))
-            server.runner.wake()
-            raise
-        return IndexRecord(name=name, own=True, writable=True, made=index.made)
+        return IndexRecord(name=name, own=True, writable=True, made=made)
 
     @routes.get("/{name}")
     async def info(name: str, caller: Caller) -> IndexInfo:

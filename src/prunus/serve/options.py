@@ -41,6 +41,7 @@ class ServeOptions:
     :param index_documents, index_mb: documents and MiB of an index, above which clients add no more.
     :param jobs: jobs of indexes that this server works on at the same time; 0 leaves them to other servers.
     :param key_jobs: unfinished jobs of a key at most.
+    :param job_seconds: seconds of work on a job at most; what it has added by then stays.
     :param lease: seconds after which another server takes over the job of one that is gone.
     :param state: file of keys and counts, or ``postgres:ADDRESS``; '' is that of the settings.
     :param index_home: where the indexes that clients make are kept: a folder, or ``postgres:ADDRESS``; '' is that of
@@ -69,6 +70,7 @@ class ServeOptions:
     index_mb: int = 1_024
     jobs: int = 1
     key_jobs: int = 10
+    job_seconds: float = 7_200.0
     lease: float = 20.0
     state: str = field(default="", repr=False)
     log: str = ""
@@ -92,6 +94,7 @@ class ServeOptions:
             "index_documents",
             "index_mb",
             "key_jobs",
+            "job_seconds",
             "lease",
         ):
             if getattr(self, name) <= 0:

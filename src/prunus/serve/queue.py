@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, Literal, TypeAlias
 
 from ..core.errors import BadInput
@@ -207,14 +208,14 @@ class Queue:
 
     # --- for workers -------------------------------------------------------------------------
 
-    def claim(self, worker: str, can: Callable[[str], bool]) -> JobRecord | None:
+    def claim(self, worker: str, can: Callable[[str], bool], living: Collection[str] = ()) -> JobRecord | None:
         """Lease the next job to a worker; None where there is none.
 
         :param can: whether the worker can reach the index at a place.
+        :param living: workers of this process: a lease of theirs that ran out ended no server.
         """
-        if not self._next(writes=False, worker=worker, can=can):  # most calls find nothing, and then nobody waits
-            return None
-        return self._next(writes=True, worker=worker, can=can)
+        find = partial(self._next, worker=worker, can=can, living=living)
+        return find(writes=True) if find(writes=False) else None  # most calls find nothing, and then nobody waits
 
     def renew(self, job: str, worker: str) -> Told:
         """Renew the lease of a job."""
@@ -268,17 +269,21 @@ class Queue:
             )
         return pause
 
-    def release(self, job: str, worker: str) -> None:
-        """Give a job back, so that another worker takes it at once."""
+    def release(self, job: str, worker: str, pause: float = 0.0) -> None:
+        """Give a job back, so that another worker takes it.
+
+        :param pause: seconds before one does.
+        """
         with self._state.transaction() as run:
             run(
-                "UPDATE serve_jobs SET state = 'waiting', worker = '', tries = tries - 1 WHERE id = ? AND worker = ?",
-                (job, worker),
+                "UPDATE serve_jobs SET state = 'waiting', worker = '', until = ?, "
+                "tries = CASE WHEN tries > 0 THEN tries - 1 ELSE 0 END WHERE id = ? AND worker = ?",
+                (self._state.time(run) + pause, job, worker),
             )
 
     # --- inside ------------------------------------------------------------------------------
 
-    def _next(self, writes: bool, worker: str, can: Callable[[str], bool]) -> JobRecord | None:
+    def _next(self, writes: bool, worker: str, can: Callable[[str], bool], living: Collection[str]) -> JobRecord | None:
         """Return the job whose turn it is: deletions first, then the job of the owner who waited longest for one."""
         with self._state.transaction(writes) as run:
             at = self._state.time(run)
@@ -286,20 +291,21 @@ class Queue:
             working: set[str] = set()
             ready = []
             rows = run(
-                "SELECT id, owner, kind, place, state, until, tries FROM serve_jobs WHERE ended = '' ORDER BY number"
+                "SELECT id, owner, kind, place, state, until, tries, worker FROM serve_jobs WHERE ended = '' "
+                "ORDER BY number"
             )
-            for id, owner, kind, place, state, until, tries in rows:
+            for id, owner, kind, place, state, until, tries, before in rows:
                 deletes = kind == "delete"
                 leased = state == "running" and until > at
                 if leased and not deletes:
                     working.add(owner)
-                if place in busy or not can(place) or leased or (deletes and until > at):
+                if place in busy or not can(place) or leased or until > at:
                     busy.add(place)  # the later jobs of an index wait for the earlier ones
-                elif writes and tries >= _TRIES and not deletes:
+                elif writes and tries >= _TRIES and not deletes and before not in living:
                     self._end(run, id, "failed", f"given up: it ended its server {tries} times")
                 else:
                     busy.add(place)
-                    ready.append((not deletes, owner, id))
+                    ready.append((not deletes, owner, id, before not in living))
             if not ready:
                 return None
             served = dict(run(
@@ -307,12 +313,12 @@ class Queue:
                 "(SELECT owner FROM serve_jobs WHERE ended = '') GROUP BY owner"
             ))  # fmt: skip
             # until: about when a worker was last at work for the owner; the oldest of equal jobs stands first
-            *_, id = min(ready, key=lambda job: (job[0], job[1] in working, served.get(job[1], 0.0)))
+            *_, id, counts = min(ready, key=lambda job: (job[0], job[1] in working, served.get(job[1], 0.0)))
             if writes:
                 run(
-                    "UPDATE serve_jobs SET state = 'running', worker = ?, until = ?, tries = tries + 1, "
+                    "UPDATE serve_jobs SET state = 'running', worker = ?, until = ?, tries = tries + ?, "
                     "started = CASE started WHEN '' THEN ? ELSE started END WHERE id = ?",
-                    (worker, at + self.lease, now(), id),
+                    (worker, at + self.lease, int(counts), now(), id),
                 )
             return self._found(run, "id = ?", id)[0]
 

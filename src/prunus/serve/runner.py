@@ -12,12 +12,14 @@ import logging
 import secrets
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
+from urllib.parse import urlsplit
 
 from ..api.index import Index
-from ..core.errors import PrunusError, one_line
+from ..core.errors import PrunusError, StoreFailed, one_line
 from ..core.settings import Settings
 from ..core.types import Page
 from ..pages.sources import Source
@@ -25,7 +27,6 @@ from .errors import note_bug
 from .mask import Mask
 from .options import ServeOptions
 from .queue import Fate, InputDocument, JobRecord, JobState, Queue
-from .state import StateFailed
 from .user_indexes import CreatedIndexes, Full
 
 log = logging.getLogger("prunus.serve.jobs")
@@ -35,17 +36,33 @@ _GROUP: Final = 8
 _IDLE: Final = 2.0
 """Seconds after which a worker looks again for a job: of another server, or of one that is gone."""
 _MIB: Final = 1024 * 1024
+_SLICE: Final = 5.0
+"""Seconds of work after which a job gives the worker to the next one."""
+_PAUSE: Final = 5.0
+"""Seconds before a job goes on whose index or state could not be written."""
+_SLOW: Final = 10.0
+"""Seconds of a group from which on its failed hosts count as slow."""
+_HOST_FAILURES: Final = 5
+"""Slow failures after which a job asks a host no more."""
 
 
 class _Ended(Exception):
     """The job goes no further in this worker.
 
-    :param told: ``cancel``, ``lost``, or ``stop`` where the server ends.
+    :param told: ``cancel``, ``lost``, ``stop`` where the server ends, or ``turn`` where it is the next job's turn.
     """
 
     def __init__(self, told: str) -> None:
         super().__init__(told)
         self.told = told
+
+
+class _Spent:
+    """What a job has cost this server: seconds of work, and slow failures by host."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.failures: Counter[str] = Counter()
 
 
 class Runner:
@@ -62,6 +79,8 @@ class Runner:
         self._wake = threading.Event()
         self._stopping = False  # no event: a signal handler sets it, and must wait for no lock
         self._threads: list[threading.Thread] = []
+        self._living: set[str] = set()
+        self._spent: dict[str, _Spent] = {}
 
     def start(self) -> None:
         """Start the workers, where clients can change any index."""
@@ -114,10 +133,11 @@ class Runner:
 
     def _work(self) -> None:
         worker = secrets.token_hex(8)
+        self._living.add(worker)
         while not self._stopping:
             self._wake.clear()
             try:
-                job = self._queue.claim(worker, self._can)
+                job = self._queue.claim(worker, self._can, self._living)
                 if job is not None:
                     self._do(job, worker)
                     continue
@@ -137,13 +157,18 @@ class Runner:
                 self._perform(job, worker, lost)
             except _Ended as end:
                 if end.told == "lost":
+                    self._spent.pop(job.id, None)
                     return
-                if end.told == "stop":
+                if end.told in ("stop", "turn"):
                     self._queue.release(job.id, worker)
                     return
                 state = "cancelled"
-            except StateFailed:
-                raise  # the state may come back: another try when the lease has run out
+            except StoreFailed as caught:
+                # what failed may come back, and the job has done nothing wrong. Where even this cannot be noted, the
+                # lease runs out
+                log.error("job %s: %s; it goes on in %g s", job.id, caught, _PAUSE)
+                self._queue.release(job.id, worker, _PAUSE)
+                return
             except PrunusError as caught:
                 if job.kind == "delete":  # the data must not stay
                     self._postpone(job, worker, str(caught))
@@ -156,6 +181,7 @@ class Runner:
                     return
                 state, error = "failed", "an internal error; the server's log has the details"
             self._queue.end(job.id, worker, state, error)
+        self._spent.pop(job.id, None)
         log.info("job %s %s %s %.1f s key=%s", job.id, job.kind, state, time.monotonic() - started, job.owner)
 
     def _postpone(self, job: JobRecord, worker: str, why: str) -> None:
@@ -192,14 +218,22 @@ class Runner:
         own = not job.place.startswith("=")
         index = Index.open(self.place(job.place), create=own, settings=self._settings)
         told = "cancel" if job.cancelled else ""
+        spent = self._spent.setdefault(job.id, _Spent())
+        began = spent.seconds
         try:
             while not told:
                 if lost.is_set() or self._stopping:
                     raise _Ended("lost" if lost.is_set() else "stop")
+                if spent.seconds - began > _SLICE:
+                    raise _Ended("turn")
+                if spent.seconds > self._options.job_seconds:
+                    raise Full(f"the job took longer than {self._options.job_seconds:g} seconds, the limit here")
                 group = self._queue.pending(job.id, _GROUP)
                 if not group:
                     break
-                fates = self._added(index, group) if job.kind == "add" else self._removed(index, group)
+                started = time.monotonic()
+                fates = self._added(index, group, spent) if job.kind == "add" else self._removed(index, group)
+                spent.seconds += time.monotonic() - started
                 told = self._queue.note(job.id, worker, fates)
         except Full:
             index.update()
@@ -210,8 +244,10 @@ class Runner:
         if told:
             raise _Ended(told)
 
-    def _added(self, index: Index, group: list[tuple[int, InputDocument]]) -> list[Fate]:
+    def _added(self, index: Index, group: list[tuple[int, InputDocument]], spent: _Spent) -> list[Fate]:
         """Add documents to an index without updating the tree; return what became of each.
+
+        A host that let the job wait and failed too often is asked no more.
 
         :raises Full: the index has as many documents or bytes as it may have.
         """
@@ -223,11 +259,21 @@ class Runner:
         if index.store.size() > options.index_mb * _MIB:
             raise Full(f"the index is full: it may have {options.index_mb} MiB", subject="index")
         fates: dict[str, str] = {}
-        report = index.add(
-            {document.id: _source(document) for _, document in group}, done=fates.__setitem__, strict=False, tree=False
-        )
+        hosts = {document.id: _host(document) for _, document in group}
+        asked = {
+            document.id: _source(document)
+            for _, document in group
+            if spent.failures[hosts[document.id]] < _HOST_FAILURES
+        }
+        began = time.monotonic()
+        failures: dict[str, str] = {}
+        if asked:
+            failures = index.add(asked, done=fates.__setitem__, strict=False, tree=False).failures
+        if time.monotonic() - began > _SLOW:
+            spent.failures.update(hosts[id] for id, fate in fates.items() if fate == "failed" and hosts[id])
+        refused = {id: f"{hosts[id]} did not answer in time, too often in this job" for id in hosts if id not in asked}
         return [
-            Fate(place, document.id, fates.get(document.id, "failed"), self._told(report.failures, document.id))
+            Fate(place, document.id, fates.get(document.id, "failed"), self._told(failures | refused, document.id))
             for place, document in group
         ]
 
@@ -254,6 +300,11 @@ class Runner:
 
     def _told(self, failures: dict[str, str], id: str) -> str:
         return self._mask.text(one_line(failures.get(id, ""), longest=500))
+
+
+def _host(document: InputDocument) -> str:
+    """Return the host that a document is fetched from; '' where it is not fetched."""
+    return (urlsplit(document.url).hostname or "") if document.content is None else ""
 
 
 def _source(document: InputDocument) -> Source:

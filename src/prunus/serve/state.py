@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ..core.errors import BadInput, MissingExtra, OutsideFailed, one_line
+from ..core.errors import BadInput, MissingExtra, StoreFailed, one_line
 from ..core.installation import pip_install
 from ..core.settings import Settings
 from ..core.sqlite import write_ahead
@@ -44,7 +44,7 @@ PATIENCE: Final[dict[str, int]] = {
 """Limits of a connection to PostgreSQL: a network that drops all packets ends it after some ten seconds."""
 
 
-class StateFailed(OutsideFailed):
+class StateFailed(StoreFailed):
     """The state cannot be read or written now."""
 
 
@@ -159,6 +159,14 @@ class ServerState:
                         (name, span, start, count),
                     )
         return wait
+
+    def try_writing(self) -> None:
+        """Write something; raises StateFailed where that cannot be done, as on a full disk."""
+        with self.transaction() as run:
+            run(
+                "INSERT INTO serve_counts (name, span, start, count) VALUES ('', 'tried', 0, 1) "
+                "ON CONFLICT (name, span) DO UPDATE SET count = serve_counts.count + 1"
+            )
 
     def time(self, run: Any) -> float:
         """Return the seconds since 1970 by a clock that all servers of this state share.

@@ -57,23 +57,36 @@ class CreatedIndexes:
             with state.transaction() as run:
                 run(_SCHEMA)
 
-    def add(self, owner: str, name: str, made: str, most: int) -> CreatedIndex:
+    def new_id(self) -> str:
+        """Return an id for an index whose data are made before it is noted."""
+        return f"prunus_{secrets.token_hex(8)}"
+
+    def add(self, owner: str, name: str, made: str, most: int, id: str = "") -> CreatedIndex:
         """Note a new index.
 
         :param most: indexes of a key at most.
+        :param id: from :meth:`new_id`; '' takes a new one.
         :raises Taken: the name is in use.
         :raises Full: the key has as many indexes as it may have.
         """
-        made_index = CreatedIndex(f"prunus_{secrets.token_hex(8)}", owner, name, made)
+        made_index = CreatedIndex(id or self.new_id(), owner, name, made)
         with self._state.transaction() as run:
-            names = [known for (known,) in run("SELECT name FROM serve_indexes WHERE owner = ?", (owner,))]
-            if name in names:
-                raise Taken(f"there is an index {name} already; choose another name", subject="name")
-            if len(names) >= most:
-                raise Full(f"a key may have {most} indexes here; delete one first", subject="name")
+            self._check(run, owner, name, most)
             row = (made_index.id, owner, name, made)
             run("INSERT INTO serve_indexes (id, owner, name, made) VALUES (?, ?, ?, ?)", row)
         return made_index
+
+    def check(self, owner: str, name: str, most: int) -> None:
+        """Raise what :meth:`add` would."""
+        with self._state.transaction(writes=False) as run:
+            self._check(run, owner, name, most)
+
+    def _check(self, run: Any, owner: str, name: str, most: int) -> None:
+        names = [known for (known,) in run("SELECT name FROM serve_indexes WHERE owner = ?", (owner,))]
+        if name in names:
+            raise Taken(f"there is an index {name} already; choose another name", subject="name")
+        if len(names) >= most:
+            raise Full(f"a key may have {most} indexes here; delete one first", subject="name")
 
     def of(self, owner: str) -> list[CreatedIndex]:
         """Return the indexes of a key, by name."""

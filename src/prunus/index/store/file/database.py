@@ -19,7 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-from ....core.errors import BadInput, OutsideFailed, one_line
+from ....core.errors import BadInput, StoreFailed, one_line
 from ....core.sqlite import ERRORS, check_files, checksum, is_damage, write_ahead, writing
 
 FILE: Final = "index.sqlite3"
@@ -105,7 +105,7 @@ class Database:
         """Open the file for one call.
 
         :raises BadInput: the file is no index, is damaged, or has another layout.
-        :raises OutsideFailed: another process writes for too long, the disk is full, or the folder is read-only.
+        :raises StoreFailed: another process writes for too long, the disk is full, or the folder is read-only.
         """
         check_files(self.path)
         try:
@@ -129,7 +129,7 @@ class Database:
         way_out = f"run prunus index rebuild {self.path.parent}"
         return BadInput(f"{path or self.path}: damaged ({what}); {way_out}", subject=str(path or self.path))
 
-    def _error_of(self, error: Exception) -> BadInput | OutsideFailed:
+    def _error_of(self, error: Exception) -> BadInput | StoreFailed:
         """Return SQLite's error in one line: the file is in use or out of reach, is no database, or is damaged."""
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         reason = one_line(str(error))
@@ -144,7 +144,7 @@ class Database:
             reason = f"another process has been writing for over {self._wait:g} seconds"
         elif code == sqlite3.SQLITE_READONLY:
             reason = "its folder is read-only"
-        return OutsideFailed(f"{self.path.parent}: the index failed ({reason})", subject=str(self.path))
+        return StoreFailed(f"{self.path.parent}: the index failed ({reason})", subject=str(self.path))
 
     def _writable(self) -> bool:
         return os.access(self.path.parent, os.W_OK) and (not self.path.exists() or os.access(self.path, os.W_OK))

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ....core.errors import OutsideFailed
+from ....core.errors import StoreFailed
 from ....core.files import open_regular
 from ....core.ports import Ints, Vectors
 from .database import BLOCK, Damaged
@@ -86,7 +86,7 @@ class VectorFiles:
     def write(self, file: sqlite3.Connection, generation: int, rows: int, parts: Iterable[Vectors]) -> None:
         """Write vectors and their checksums after the counted rows, and wait until they are on the disk.
 
-        :raises OutsideFailed: the disk is full, or the file cannot be written.
+        :raises StoreFailed: the disk is full, or the file cannot be written.
         """
         path = self.path(generation)
         new = not path.exists()
@@ -103,7 +103,7 @@ class VectorFiles:
             if new:
                 sync_folder(self.folder)
         except OSError as error:
-            raise OutsideFailed(f"{path}: cannot be written ({error.strerror})", subject=str(path)) from error
+            raise StoreFailed(f"{path}: cannot be written ({error.strerror})", subject=str(path)) from error
 
     def rows(self, file: sqlite3.Connection, generation: int, rows: int) -> MatrixRows:
         """Return the counted rows.
