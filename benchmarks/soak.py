@@ -148,9 +148,7 @@ def attacks() -> dict[str, Attack]:
     inside = ["http://127.0.0.1:22/", "http://169.254.169.254/", "http://[::1]/", "http://0x7f.1/"]
     pages = [{"url": address} for address in inside]
     page_file = b"GET /page/prune.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-    stranger = (
-        "GET /v1/models HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer prunus-{}\r\nConnection: close\r\n\r\n"
-    )
+    unfinished = b"GET /v1/models HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer prunus-x\r\n"
     return {
         "reads no file": lambda to: to.hold(page_file * 1_000, 60),
         "reads no stream": lambda to: to.hold(to.head("/v1/ask", len(_ask(_QUESTION))) + _ask(_QUESTION), 60),
