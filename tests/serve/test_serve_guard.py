@@ -13,6 +13,7 @@ from tests.cli.command import Cli, only_line
 from tests.cli.conftest import cli  # noqa: F401
 from tests.extras import need
 from tests.index.test_store_contract import server as postgres  # noqa: F401
+from tests.serve.filling import key_of
 from tests.serve.running import BRIDGE, QUESTION, Running, running
 
 from prunus.core.errors import BadInput
@@ -185,3 +186,26 @@ def _chunked(server: Running, body: bytes) -> int:
         except OSError:
             pass  # refused while it was sent
         return int(wire.recv(64).split()[1])
+
+
+def test_no_redirect_leads_to_the_host_that_a_request_names(tmp_path: Path) -> None:
+    home = str(tmp_path / "home" / "serve.db")
+    with running(tmp_path) as server:
+        assert server.http.get("/v1/models/", follow_redirects=False).status_code == 404
+    key = key_of(home, "anna")
+    with running(tmp_path) as server:
+        reply = server.http.get("/v1/models/", headers={"host": "stranger.example", **key}, follow_redirects=False)
+        assert reply.status_code == 404 and "stranger" not in str(reply.headers)
+
+
+def test_clients_are_not_told_where_the_model_is() -> None:
+    need("fastapi")
+    from prunus.serve.mask import Mask
+
+    engines = {
+        "llm": "http://10.1.2.3:8000/v1#small",
+        "search": "searxng:http://inside:8888,wikipedia",
+        "scorer": "bm25",
+    }
+    told = Mask(load_settings({"llm": engines["llm"]})).record({"engines": engines})
+    assert told == {"engines": {"llm": "small", "search": "searxng,wikipedia", "scorer": "bm25"}}

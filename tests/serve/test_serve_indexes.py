@@ -420,3 +420,10 @@ def test_an_index_that_cannot_be_made_leaves_no_name_and_no_folder(
         assert server.http.get("/v1/indexes").json()["indexes"] == []
         assert not (tmp_path / "made").exists() or not any((tmp_path / "made").iterdir())
         assert server.post("/v1/indexes", {"name": "town"}).status_code == 201
+
+
+def test_an_index_of_a_client_is_readable_by_the_servers_user_alone(tmp_path: Path) -> None:
+    with running(tmp_path, index_home=str(tmp_path / "made")) as server:
+        assert server.post("/v1/indexes", {"name": "town"}).status_code == 201
+        [folder] = (tmp_path / "made").iterdir()
+        assert [path.stat().st_mode & 0o777 for path in (tmp_path / "made", folder)] == [0o700, 0o700]

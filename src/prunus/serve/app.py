@@ -93,6 +93,7 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
         lifespan=lifespan,
         docs_url=None,  # its page loads scripts from elsewhere
         redoc_url=None,
+        redirect_slashes=False,  # such a redirect leads to whatever host the request names
     )
     app.state.server = server
     handle_errors(app, server.mask)

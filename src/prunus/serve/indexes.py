@@ -153,6 +153,7 @@ def add_indexes(app: FastAPI, server: Server) -> None:
         def make() -> str:
             # the name last: where the disk is full, there is neither a name nor a job that must be noted
             try:
+                created.make_folder(id)
                 Index.open(created.place(id), settings=server.settings)
                 return created.add(caller, name, now(), options.key_indexes, id).made
             except BaseException:

@@ -28,6 +28,8 @@ _ADVICE: Final = {
 }
 """Advice for the operator or the command line, and what a client is told instead."""
 _TOLD: Final = frozenset({"failure", "failures", "warnings", "message"})
+_ADDRESS: Final = re.compile(r":?https?://[^#\s,]*#?", re.I)
+"""The address in an engine's name; the model behind it is told."""
 _NAMES: Final = frozenset({"document", "url"})
 
 
@@ -65,6 +67,8 @@ class Mask:
         :param told: whether the value is a message, or a part of one.
         """
         told = told or key in _TOLD
+        if key == "engines" and isinstance(value, Mapping):
+            return {name: _ADDRESS.sub("", part) if isinstance(part, str) else part for name, part in value.items()}
         if isinstance(value, str):
             if key in _NAMES and os.path.isabs(value):
                 return os.path.basename(value)

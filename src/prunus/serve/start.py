@@ -91,6 +91,7 @@ def _run(app: FastAPI, listening: socket.socket, quiet: bool) -> None:
     """Serve an application in this process until a signal stops it."""
     sys.setswitchinterval(_SWITCH)
     _allow_files()
+    os.umask(0o077)  # what the server keeps is for its own user
     if not quiet:
         logging.basicConfig(format="%(asctime)s %(name)s %(message)s")
         logging.getLogger("prunus.serve").setLevel(logging.INFO)

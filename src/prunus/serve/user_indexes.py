@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ..core.errors import BadInput, OutsideFailed
+from ..core.errors import BadInput, OutsideFailed, StoreFailed
 from ..core.settings import Settings
 from .options import INDEX_NAME
 from .state import PATIENCE, ServerState
@@ -60,6 +60,18 @@ class CreatedIndexes:
     def new_id(self) -> str:
         """Return an id for an index whose data are made before it is noted."""
         return f"prunus_{secrets.token_hex(8)}"
+
+    def make_folder(self, id: str) -> None:
+        """Make the folder of an index, for the server's user alone; in a database there is none.
+
+        :raises StoreFailed: the disk refuses.
+        """
+        if not self.home.startswith("postgres:"):
+            try:
+                Path(self.home).expanduser().mkdir(parents=True, exist_ok=True, mode=0o700)
+                Path(self.place(id)).mkdir(mode=0o700)
+            except OSError as error:
+                raise StoreFailed(f"an index cannot be made ({error.strerror})", subject="index") from error
 
     def add(self, owner: str, name: str, made: str, most: int, id: str = "") -> CreatedIndex:
         """Note a new index.
