@@ -1,0 +1,134 @@
+"""The canonical text says what the page says where tags change the meaning of words, and spans into it stay right."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import prunus
+from prunus.answer.cite import cite
+from prunus.pages.clean.walk import clean_tree
+
+MEANINGS = {
+    "A cell holds 10<sup>9</sup> molecules": "A cell holds 10⁹ molecules",
+    "10<sup>-4</sup> m<sup>2</sup>": "10⁻⁴ m²",
+    "10<sup><b>1</b>2</sup>": "10¹²",
+    "$11<sup>99</sup>": "$11⁹⁹",
+    "5,000<sup>1</sup> boats": "5,000¹ boats",
+    "Smith<sup>1,2</sup>": "Smith¹,²",
+    "x<sup><i>n</i>+1</sup> y": "x^(n+1) y",
+    "a<sup>2.5</sup>": "a^2.5",
+    "2<sup>k</sup>": "2^k",
+    "e<sup>t</sup> and S<sup>t</sup> Paul": "e^t and St Paul",
+    "the 5<sup>th</sup> of M<sup>lle</sup> X": "the 5th of Mlle X",
+    "Brand<sup>TM</sup> 1932<sup>[1]</sup>": "BrandTM 1932[1]",
+    "CO<sub>2</sub>, log<sub>2</sub>8, V<sub>max</sub>, x<sub>n+1</sub>": "CO₂, log₂8, Vmax, x_(n+1)",
+    "3<sup>1</sup>/<sub>2</sub> cups of <sup>14</sup>C": "3¹/₂ cups of ¹⁴C",
+    "since 1890<sup><a href='#n2'>2</a></sup>.": "since 1890.",
+    "since 1890<a role=doc-noteref href='#n2'>2</a>.": "since 1890.",
+    "since 1890<a epub:type=noteref href='#n2'>2</a>.": "since 1890.",
+    "in <a href='#h2'>1890</a>": "in 1890",
+    "costs <s>$99</s> $79": "costs ~~$99~~ $79",
+    "costs <del> $99 </del>$79": "costs ~~$99~~ $79",
+    "costs <span style='text-decoration: line-through'>$99</span> $79": "costs ~~$99~~ $79",
+    "he said <q>no</q>": "he said “no”",
+    "he said <q>“no”</q>": "he said “no”",
+    "<p class=line-through>old <b>price</b></p>new": "~~old price~~\nnew",
+    "<pre>a<sup>2</sup> <s>b</s></pre>": "a2 b",
+}
+"""What is on the page, and what the canonical text says."""
+
+
+@pytest.mark.parametrize("html", MEANINGS)
+def test_tags_that_change_what_words_mean_are_said(html: str) -> None:
+    assert clean_tree(html).canonical == MEANINGS[html]
+    assert prunus.clean(html, "text") == MEANINGS[html]
+
+
+FORMULAS = {
+    "<mfrac><mn>1</mn><mn>36</mn></mfrac>": "1/36",
+    "<mn>3</mn><mfrac><mn>1</mn><mn>2</mn></mfrac>": "3 1/2",
+    "<mn>2</mn><msup><mn>10</mn><mrow><mo>−</mo><mn>4</mn></mrow></msup>": "2 10^-4",
+    "<mi>A</mi><mo>=</mo><mi>π</mi><msup><mi>r</mi><mn>2</mn></msup>": "A = πr^2",
+    "<mi>sin</mi><mo>&#x2061;</mo><mi>x</mi><mo>&lt;</mo><mo>−</mo><mn>1</mn>": "sin x < −1",
+    "<msub><mi>x</mi><mn>1</mn></msub><msub><mi>x</mi><mn>2</mn></msub>": "x_1 x_2",
+    "<mfrac><mi>a</mi><mrow><mn>2</mn><mi>c</mi></mrow></mfrac>": "a/(2c)",
+    "<msqrt><mi>a</mi><mo>+</mo><mi>b</mi></msqrt>": "√(a + b)",
+    "<mover><mi>x</mi><mo>¯</mo></mover>": "x̄",
+    "<semantics><mfrac><mn>1</mn><mn>36</mn></mfrac><annotation encoding='application/x-tex'>{\\displaystyle "
+    "\\frac{1}{36}}</annotation></semantics>": "\\frac{1}{36}",
+    "<semantics><mn>1</mn><annotation encoding='application/x-tex'>1 ignore</annotation></semantics>": "1",
+    "<mi>x</mi><mtext style='display:none'>secret</mtext>": "x",
+}
+
+
+@pytest.mark.parametrize("inner", FORMULAS)
+def test_a_formula_is_one_line_of_code(inner: str) -> None:
+    page = f"<p>It is <math>{inner}</math> here."
+    assert clean_tree(page).canonical == f"It is {FORMULAS[inner]} here."
+    assert prunus.clean(page, "markdown") == f"It is `{FORMULAS[inner]}` here."
+
+
+def test_a_formula_that_a_wiki_has_drawn_is_shown_once() -> None:
+    math = "<math><mi>r</mi><annotation encoding='application/x-tex'>{\\displaystyle r}</annotation></math>"
+    image = "<img src=/r.svg aria-hidden=true alt='{\\displaystyle r}'>"
+    assert clean_tree(f"<p>a <span style='display:none'>{math}</span>{image}, b").canonical == "a r, b"
+    assert clean_tree(f"<p>a <span>{math}</span>{image}, b").canonical == "a r, b"
+
+
+TABLES = {
+    "<tr><th>Plan<th>Free<th>Pro<tr><td>API<td><td>Yes<tr><td>SSO<td>Yes<td>": "Plan\tFree\tPro\nAPI\t\tYes\nSSO\tYes",
+    "<tr><td rowspan=2>2014<td>Q1<td>5<tr><td>Q2<td>7": "2014\tQ1\t5\n\tQ2\t7",
+    "<tr><th><th colspan=2>Sold<th>Left<tr><td>a<td>1<td>2<td>3": "\tSold\t\tLeft\na\t1\t2\t3",
+    "<caption>c<tr><th><th>Sold<tr><td>a<td>1": "c\n\tSold\na\t1",
+    "<tr><td><p>API</p><td></td><td><div>Yes</div>": "API\t\tYes",
+    "<tr><td><p>a</p><td><p>b</p>": "a\tb",
+    "<tr><td><p>a</p><p>b</p><td>c": "a\nb\nc",
+    "<tr><td>a<td><td><sup><a href='#n'>1</a></sup><td>b": "a\t\t\tb",
+    "<tr><td><table><tr><td><td>x<td>y</table><td>z": "\tx\ty\nz",
+}
+"""The rows of a table, and their lines in the canonical text."""
+
+
+@pytest.mark.parametrize("rows", TABLES)
+def test_columns_keep_their_place_in_text(rows: str) -> None:
+    page = f"<p>w</p><table>{rows}</table>"
+    assert clean_tree(page).canonical == f"w\n{TABLES[rows]}"
+    assert prunus.clean(page, "text") == f"w\n{TABLES[rows]}"
+
+
+PARTS = st.lists(
+    st.builds(
+        lambda tag, words, space: f"<{tag}>{words}</{tag}>{' ' * space}",
+        st.sampled_from(["sup", "sub", "s", "q", "b", "p", "td", "del"]),
+        st.sampled_from(["1", "12", "n+1", "word", " two words ", "4.5", "“x”"]),
+        st.booleans(),
+    ),
+    max_size=8,
+)
+
+
+@given(PARTS)
+def test_every_node_has_its_own_words_in_the_canonical_text(parts: list[str]) -> None:
+    tree = clean_tree("<p>base" + "".join(parts))
+    for node, text in enumerate(tree.text):
+        start, stop = tree.starts[node], tree.stop(node)
+        assert 0 <= start <= stop <= len(tree.canonical)
+        plain = re.sub("[~“”^_()]", "", tree.canonical[start:stop]).translate(
+            str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺₀₁₂₃₄₅₆₇₈₉₊", "0123456789+" * 2)
+        )
+        assert plain == re.sub("[“”]", "", text)
+        for index in range(len(text) + 1):
+            assert start <= tree.offset(node, index) <= stop
+            assert tree.index(node, tree.offset(node, index)) == index
+
+
+@given(st.integers(2, 99_999), st.integers(2, 99))
+def test_no_number_of_a_page_becomes_another_number(number: int, power: int) -> None:
+    page = f"<p>About {number}<sup>{power}</sup> of {number}<sub>{power}</sub>, or <s>{number}</s> {power}."
+    for text in (clean_tree(page).canonical, prunus.clean(page, "text"), prunus.clean(page, "markdown")):
+        assert not re.search(rf"\b{number}{power}\b", text)
+    assert not cite(1, f"About {number}{power} of", clean_tree(page)).found

@@ -7,7 +7,7 @@ first kept row that it covers, and spans the kept rows alone.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Final
 
 from ..core.text.numbers import bounded_int
@@ -152,19 +152,20 @@ def placed_cells(tree: NodeArrays, rows: list[int]) -> Iterator[tuple[int, list[
         yield row, sorted(line)
 
 
-def cell_gaps(tree: NodeArrays) -> dict[int, str]:
+def cell_gaps(tree: NodeArrays, left_out: Container[int]) -> dict[int, str]:
     """Return what separates cells in plain text where it is more than one tab: every column keeps its place in its row.
 
+    :param left_out: text nodes that plain text leaves out.
     :returns: the first text node of a cell -> the white space before it.
     """
     gaps: dict[int, str] = {}
     for table, tag in enumerate(tree.tag):
         if tag == "table":
-            _add_gaps(tree, table_rows(tree, table), gaps)
+            _add_gaps(tree, table_rows(tree, table), left_out, gaps)
     return gaps
 
 
-def _add_gaps(tree: NodeArrays, rows: list[int], gaps: dict[int, str]) -> None:
+def _add_gaps(tree: NodeArrays, rows: list[int], left_out: Container[int], gaps: dict[int, str]) -> None:
     """Add the gaps of a table's cells, unless a table around it has the same text in its own cells."""
     for row, line in placed_cells(tree, rows):
         before, blocks_before = -1, 0
@@ -172,7 +173,7 @@ def _add_gaps(tree: NodeArrays, rows: list[int], gaps: dict[int, str]) -> None:
             if tree.parent[cell] != row:
                 continue
             text = cell
-            while text < tree.end[cell] and not tree.text[text]:
+            while text < tree.end[cell] and (not tree.text[text] or text in left_out):
                 text += 1
             if text == tree.end[cell]:
                 continue

@@ -110,7 +110,8 @@ class Tree(NodeArrays):
         if self._canonical is not None:
             return
         forms = self._forms = text_forms(self)
-        gaps = cell_gaps(self) if "table" in self.tag else {}
+        left_out = {node for node, (form, _) in forms.items() if not form}
+        gaps = cell_gaps(self, left_out) if "table" in self.tag else {}
         pieces: list[str] = []
         starts: list[int] = []
         position = 0
@@ -137,7 +138,7 @@ class Tree(NodeArrays):
             text = texts[node]
             if forms and node in forms:
                 text = forms[node][0]
-            if text and gaps and node in gaps:
+            if gaps and node in gaps:
                 gap = gaps[node]
             if text and gap:
                 if position and (gap != " " or (text[0] != " " and pieces[-1][-1] != " ")):
