@@ -37,6 +37,7 @@ _PARTS: Final = 8
 """Text nodes of a superscript at most; more are raised for their look."""
 _OPERATOR: Final = re.compile(r"[-+\u2212=*/×·<>]")
 _WORD: Final = re.compile(r"[^\W\d_]{4}")
+_NUMBER: Final = re.compile(r"(?:^|[^\w.,])\d+(?:[.,]\d+)*$")
 _LETTER: Final = re.compile(r"(?:^|[^\w'’])[a-zα-ω]$")
 _QUOTES: Final = frozenset("\"'“”„‟«»‹›‘’‚「『《")
 
@@ -147,6 +148,7 @@ class _FormMaker:
         before = self.shown[position]
         block = self._block(node)
         apart = before < block or tree.text[first][0].isspace() or self._block(before) != block
+        apart = apart or "br" in tree.tag[before:first]
         return "" if apart else tree.text[before][-_LONGEST:]
 
     def _block(self, node: int) -> int:
@@ -166,22 +168,22 @@ def _script_form(tag: str, body: str, before: str) -> tuple[dict[int, int] | Non
     if len(body) > _LONGEST:
         return plain
     base = before[-1:]
-    if _SIGNED.fullmatch(body) or (tag == "sup" and (_LIST.fullmatch(body) or (body in ("n", "i") and base))):
+    attached = base.isalnum() or base in tuple(")]}′'")
+    if _SIGNED.fullmatch(body) or (tag == "sup" and (_LIST.fullmatch(body) or (body in ("n", "i") and attached))):
         return (_RAISED if tag == "sup" else _LOWERED), "", ""
-    if not (base.isalnum() or base in tuple(")]}′'")) or not any(map(str.isalnum, body)):
+    if not attached or not any(map(str.isalnum, body)) or body[0] in ".,([":  # these part it from the number before
         return plain
     sign = "^" if tag == "sup" else "_"
     if tag == "sub" and body.isalnum():
         return plain
     if not body.isalpha():
-        whole = body.replace(".", "").replace(",", "").isalnum() or (body[0], body[-1]) == ("(", ")")
+        whole = body.replace(".", "").replace(",", "").isalnum()
         if "[" in body or _WORD.search(body) or (" " in body and not _OPERATOR.search(body)):
             return plain
         return (None, sign, "") if whole else (None, f"{sign}(", ")")
-    if len(body) > _POWER:
-        return plain
     if body.lower() in _ENDINGS:
         # a letter to the power of t, and no abbreviation: "e^t", but "St"
         power = len(body) == 1 and body in "rst" and _LETTER.search(before)
         return (None, sign, "") if power else plain
-    return (None, sign, "") if base.isdigit() or _LETTER.search(before) else plain
+    power = len(body) == 1 and _NUMBER.search(before)  # 2^k, and no licence plate
+    return (None, sign, "") if power or (len(body) <= _POWER and _LETTER.search(before)) else plain
