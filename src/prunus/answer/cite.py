@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from ..core.text.words import normalise
@@ -19,7 +19,7 @@ _RAISED: Final = str.maketrans("0123456789+-\u2212", "⁰¹²³⁴⁵⁶⁷⁸�
 _POWER: Final = re.compile(r"(?:\^|\*\*)\{?([-+\u2212]?\d{1,4})\}?|<sup>\s*([-+\u2212]?\d{1,4})\s*</sup>")
 _NOTE: Final = re.compile(r"\s?\[(?:\d{1,3}|[a-z]|note \d{1,2})\]")
 _MARKUP: Final = re.compile(r"\*\*|__|`")
-_GAP: Final = re.compile(r"\s*\[?(?:\.\.\.|…)\]?\s*")
+_GAP: Final = re.compile(r"\[?(?:\.\.\.|…)\]?")
 _LEAST: Final = 8
 """Letters of each part of a quote with a gap at least; shorter parts stand anywhere."""
 _WIDEST: Final = 600
@@ -43,26 +43,25 @@ def locate(quote: str, tree: Tree) -> Span | None:
     if position >= 0:
         return Span(tree.document, position, position + len(words))
     page, origins = _normal_form(tree.canonical)
-    for wanted in (_comparable(words), _as_read(words)):
-        for parts in ([wanted], _GAP.split(wanted)):
-            start, end = _find_parts(page, parts)
-            if start >= 0:
-                return Span(tree.document, origins[start], origins[end - 1] + 1)
+    for parts in _readings(words):
+        start, end = _find_parts(page, parts)
+        if start >= 0:
+            return Span(tree.document, origins[start], origins[end - 1] + 1)
     return None
 
 
 def is_found(quote: str, tree: Tree, span: Span) -> bool:
     """Tell whether a quote is its slice of the page, as :func:`locate` compares them."""
     slice_ = tree.canonical[span.start : span.end]
-    wanted, page = _comparable(quote), _comparable(slice_)
-    if not wanted:
-        return False
-    if wanted == page:
-        return True
-    read = _as_read(quote)
-    return any(
-        _find_parts(page, parts) == (0, len(page)) for parts in ([wanted], [read], _GAP.split(wanted), _GAP.split(read))
-    )
+    page = _comparable(slice_)
+    return any(_find_parts(page, parts) == (0, len(page)) for parts in _readings(quote))
+
+
+def _readings(quote: str) -> Iterator[list[str]]:
+    """Yield what to look for: the quote, then its parts around gaps; then both as the page may have them."""
+    for wanted in (_comparable(quote), _as_read(quote)):
+        yield [wanted]
+        yield [part.strip() for part in _GAP.split(wanted)]
 
 
 def _find_parts(page: str, parts: Sequence[str]) -> tuple[int, int]:

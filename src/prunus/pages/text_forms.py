@@ -22,7 +22,8 @@ _FORMED: Final = _STRUCK | {"sup", "sub", "q", "a"}
 
 _RAISED: Final = str.maketrans("0123456789+-\u2212()=ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁽⁾⁼ⁿⁱ")
 _LOWERED: Final = str.maketrans("0123456789+-\u2212()=", "₀₁₂₃₄₅₆₇₈₉₊₋₋₍₎₌")
-_SIGNED: Final = re.compile(r"[-+\u2212()=\s\d]*[\d+\u2212-][-+\u2212()=\s\d]*")
+_SIGNED: Final = re.compile(r"[-+\u2212()=\s\d]+")
+_SIGN: Final = re.compile(r"[\d+\u2212-]")
 _LIST: Final = re.compile(r"\d+(?:\s*[,;\u2013]\s*\d+)+")
 _NOTE: Final = re.compile(r"\[?(?:[^\W\d_]{0,5}\s?\d{1,4}|[^\W\d_]{1,2}|[*†‡§¶#]{1,3})\]?")
 _ENDINGS: Final = frozenset(
@@ -169,7 +170,8 @@ def _script_form(tag: str, body: str, before: str) -> tuple[dict[int, int] | Non
         return plain
     base = before[-1:]
     attached = base.isalnum() or base in tuple(")]}′'")
-    if _SIGNED.fullmatch(body) or (tag == "sup" and (_LIST.fullmatch(body) or (body in ("n", "i") and attached))):
+    signed = _SIGNED.fullmatch(body) and _SIGN.search(body)
+    if signed or (tag == "sup" and (_LIST.fullmatch(body) or (body in ("n", "i") and attached))):
         return (_RAISED if tag == "sup" else _LOWERED), "", ""
     if not attached or not any(map(str.isalnum, body)) or body[0] in ".,([":  # these part it from the number before
         return plain

@@ -15,7 +15,7 @@ _DEEPEST: Final = 40
 """Levels of a formula that are written out; what is deeper is written as its words."""
 
 _TEX: Final = frozenset({"application/x-tex", "application/x-latex", "text/tex", "text/latex", "tex", "latex"})
-_DISPLAY: Final = re.compile(r"\{\\(?:displaystyle|textstyle)\s*(.*)\}", re.S)
+_DISPLAY: Final = re.compile(r"\{\\(?:display|text)style\b")
 _ENVIRONMENT: Final = re.compile(r"\\(?:begin|end)\s*\{[a-z]+\*?\}(?:\{[lcr|]+\})?|\\[A-Za-z]+|\\.")
 _TOKEN: Final = re.compile(r"\d+|[^\W\d_]{3,}")
 _ATOM: Final = re.compile(r"[-+]?\d+(?:[.,]\d+)*|[^\W\d_]{3,}|[d∂][^\W\d_]|√?\([^()]*\)|\|[^|]*\|", re.S)
@@ -59,8 +59,8 @@ def draws_formula(image: Element) -> bool:
 def plain_tex(tex: str) -> str:
     """Return TeX on one line, without the style that MediaWiki writes around it."""
     tex = " ".join(tex.split())
-    styled = _DISPLAY.fullmatch(tex)
-    return styled[1].strip() if styled else tex
+    styled = _DISPLAY.match(tex) if tex.endswith("}") else None
+    return tex[styled.end() : -1].strip() if styled else tex
 
 
 def _tokens(text: str) -> list[str]:

@@ -31,7 +31,7 @@ _INTERNAL_LINK: Final = re.compile(
     r"\s(?:href|src)\s*+=\s*+(?:\"(?!https?:|mailto:)[^\"]*+\"|'(?!https?:|mailto:)[^']*+')", re.IGNORECASE
 )
 _NOTE_MARK: Final = re.compile(r"<a\b[^<>]*?\b(?:epub:type|role)\s*=\s*[\"'][\w\s-]*noteref[^<>]*>", re.IGNORECASE)
-_STYLE: Final = re.compile(r"<style\b[^<>]*+>(.*?)</style\s*+>", re.DOTALL | re.IGNORECASE)
+_STYLE: Final = re.compile(r"<style\b[^<>]*+>([^<]*+)</style", re.IGNORECASE)
 _MAX_CHAPTERS: Final = 5_000
 
 
