@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import lzma
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key
 from hypothesis import HealthCheck, settings
 
 SITE = Path(__file__).parents[1] / "examples" / "site"
@@ -58,6 +60,21 @@ class _Passed:
     def pytest_sessionfinish(self) -> None:
         with open(PASSED, "a", encoding="utf-8") as file:
             file.writelines(f"{name}\n" for name in self.names)
+
+
+_HANGS = 600.0
+"""Seconds after which a test hangs: its process says where, and ends; pytest-xdist names the test and goes on."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """End the process of a test that hangs, even in code of C that lets no thread of Python run."""
+    stderr = item.config.stash[fault_handler_stderr_fd_key]  # the terminal: file descriptor 2 is a test's own
+    faulthandler.dump_traceback_later(_HANGS, exit=True, file=stderr)
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture(autouse=True)
