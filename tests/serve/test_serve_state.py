@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 import threading
 import time
 from pathlib import Path
@@ -43,6 +44,26 @@ def test_the_operator_is_told_where_the_state_is_when_it_cannot_be_opened(tmp_pa
         ServerState(str(tmp_path / "broken.db"))
 
 
+def test_reads_do_not_wait_for_a_writer(tmp_path: Path) -> None:
+    need("fastapi")
+    from prunus.serve.state import ServerState
+
+    key = key_of(str(tmp_path / "serve.db"), "robot")
+    state = ServerState(str(tmp_path / "serve.db"))
+    other = sqlite3.connect(tmp_path / "serve.db", isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")  # another process writes
+    with state.transaction(writes=False):
+        pass
+    started = time.monotonic()
+    names = [record.name for record in state.keys()]  # noqa: SIM118 - no dict
+    assert names == ["robot"] and key
+    assert time.monotonic() - started < 1
+    other.close()
+    with state.transaction():  # another thread writes
+        assert len(state.keys()) == 1
+    state.close()
+
+
 def test_a_state_in_use_is_not_waited_for_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     need("fastapi")
     from prunus.serve import state as module
@@ -60,10 +81,10 @@ def test_a_state_in_use_is_not_waited_for_without_end(tmp_path: Path, monkeypatc
     holding.start()
     inside.wait(20)
     with pytest.raises(PrunusError, match="try again soon"):
-        state.keys()
+        state.try_writing()
     over.set()
     holding.join(20)
-    assert state.keys() == []
+    state.try_writing()
     state.close()
 
 
@@ -97,9 +118,9 @@ def test_a_server_that_cannot_write_its_state_is_not_ready(tmp_path: Path) -> No
     with running(tmp_path) as server:
         assert server.http.get("/readyz").status_code == 200
         state = server.server.config.app.state.server.state
-        state._connection.execute("PRAGMA query_only = ON")
+        state._writing.connection.execute("PRAGMA query_only = ON")
         time.sleep(1.1)
         assert server.http.get("/readyz").status_code == 503
-        state._connection.execute("PRAGMA query_only = OFF")
+        state._writing.connection.execute("PRAGMA query_only = OFF")
         time.sleep(1.1)
         assert server.http.get("/readyz").status_code == 200

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator
+from itertools import count
 from pathlib import Path
 
 import httpx
@@ -23,6 +25,7 @@ from tests.serve.running import BRIDGE, QUESTION, events_of, model, running
 
 from prunus.core.errors import OutsideFailed
 from prunus.core.events import Event, TokenEvent
+from prunus.core.sync import in_a_thread
 
 pytestmark = pytest.mark.full
 
@@ -93,7 +96,7 @@ def test_an_answer_whose_client_leaves_is_cancelled() -> None:
     async def scene() -> int:
         workers = Workers(at_once=1, waiting=0, seconds=60)
         events = workers.stream(lambda: slow(10_000, 0.01, ended))
-        await anext(events)
+        assert await anext(events) is None and isinstance(await anext(events), TokenEvent)
         await events.aclose()
         await workers.drain(5)
         return workers.running
@@ -122,6 +125,125 @@ def test_a_free_turn_goes_to_the_caller_that_has_the_fewest() -> None:
     refused = asyncio.run(scene())
     assert refused == 2, "one caller may fill half of the places that wait"
     assert order.index("modest") <= 2, "the caller with one question does not wait for all of the other's"
+
+
+def test_one_key_takes_half_of_the_turns_and_leaves_the_rest() -> None:
+    need("fastapi")
+    from prunus.serve.work import Workers
+
+    async def scene() -> tuple[int, bool]:
+        workers = Workers(at_once=6, waiting=20, seconds=10)
+        greedy = [asyncio.create_task(workers.within(lambda: asyncio.sleep(1), "greedy")) for _ in range(8)]
+        await asyncio.sleep(0.05)
+        taken = workers._turns.taken
+        modest = asyncio.create_task(workers.within(lambda: asyncio.sleep(0), "modest"))
+        await asyncio.sleep(0.05)
+        served = modest.done()
+        await asyncio.gather(*greedy, modest)
+        await workers.drain(1)
+        return taken, served
+
+    assert asyncio.run(scene()) == (3, True)
+
+
+def test_a_turn_lasts_until_the_threads_of_its_request_have_ended() -> None:
+    need("fastapi")
+    from prunus.serve.work import Busy, Workers
+
+    over = threading.Event()
+
+    async def compute() -> None:
+        await in_a_thread(lambda: over.wait(20))
+
+    async def scene() -> None:
+        workers = Workers(at_once=1, waiting=0, seconds=30)
+        workers.start()
+        leaves = asyncio.create_task(workers.within(compute))
+        await asyncio.sleep(0.1)
+        leaves.cancel()
+        await asyncio.gather(leaves, return_exceptions=True)
+        with pytest.raises(Busy):
+            await workers.within(compute)
+        over.set()
+        while workers.running:
+            await asyncio.sleep(0.01)
+        await workers.call(lambda: None)
+        await workers.drain(1)
+
+    asyncio.run(scene())
+
+
+def test_a_computation_ends_where_nobody_waits_for_it_or_its_time_is_up() -> None:
+    need("fastapi")
+    from prunus.core.deadline import checked
+    from prunus.serve.work import TooLong, Workers
+
+    ended: list[str] = []
+
+    def compute() -> None:
+        try:
+            for _ in checked(count()):
+                pass
+        except TooLong as error:
+            ended.append(str(error))
+
+    async def scene() -> None:
+        workers = Workers(at_once=1, waiting=0, seconds=1)
+        workers.start()
+        leaves = asyncio.create_task(workers.within(lambda: in_a_thread(compute)))
+        await asyncio.sleep(0.1)
+        leaves.cancel()
+        while workers.running:
+            await asyncio.sleep(0.01)
+        assert len(ended) == 1
+        with pytest.raises(TooLong):
+            await workers.call(compute)
+        while workers.running:
+            await asyncio.sleep(0.01)
+        await workers.drain(1)
+
+    asyncio.run(scene())
+    assert ended[1:] == ["this took longer than 1 seconds, the limit here"]
+
+
+def test_large_requests_are_computed_one_after_another_and_callers_take_turns() -> None:
+    need("fastapi")
+    from prunus.serve.work import BODY, Body, Workers
+
+    order: list[str] = []
+    at_work, most = 0, 0
+    lock = threading.Lock()
+
+    def compute(name: str) -> None:
+        nonlocal at_work, most
+        with lock:
+            at_work += 1
+            most = max(most, at_work)
+            order.append(name)
+        time.sleep(0.05)
+        with lock:
+            at_work -= 1
+
+    async def scene() -> float:
+        workers = Workers(at_once=20, waiting=20, seconds=10)
+        workers.start()
+
+        async def ask(caller: str, size: int) -> None:
+            BODY.set(Body(size))
+            await workers.within(lambda: in_a_thread(lambda: compute(caller)), caller)
+
+        tasks = [asyncio.create_task(ask("greedy", 3_000_000)) for _ in range(6)]
+        await asyncio.sleep(0.02)
+        tasks += [asyncio.create_task(ask("modest", 3_000_000))]
+        started = time.monotonic()
+        await workers.call(lambda: None, "small")
+        took = time.monotonic() - started
+        await asyncio.gather(*tasks)
+        await workers.drain(1)
+        return took
+
+    assert asyncio.run(scene()) < 0.2, "a small one does not wait for them"
+    assert most == 1 and order.index("modest") <= 2
 
 
 def test_waiting_for_pages_takes_no_thread_from_what_computes() -> None:
@@ -182,12 +304,54 @@ def test_a_stream_begins_before_its_first_event_where_that_is_slow(monkeypatch: 
             await asyncio.sleep(60)
             return {"type": "http.disconnect"}
 
-        events = await asking.begun(slow(2, 0.4, ended), stays)  # type: ignore[arg-type]
+        async def in_turn() -> AsyncIterator[Event | None]:
+            yield None
+            async for event in slow(2, 0.4, ended):
+                yield event
+
+        events = await asking.begun(in_turn(), stays)  # type: ignore[arg-type]
         return [event async for event in events]
 
     first, *rest = asyncio.run(scene())
     assert first is None and [event.text for event in rest if isinstance(event, TokenEvent)] == ["0", "1"]
     assert ended == ["closed"]
+
+
+def test_a_stream_without_a_turn_is_refused_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need("fastapi")
+    from prunus.serve import answering
+
+    monkeypatch.setattr(answering, "_PATIENCE", 0.3)
+    settings = {"llm": model(tmp_path, " ".join(f"word{n}" for n in range(900)), pause=0.05), "extractor": "sentences"}
+    with (
+        running(tmp_path, settings, at_once=1, waiting=9) as server,
+        server.http.stream("POST", "/v1/ask", json=ASK) as reply,
+    ):
+        lines = reply.iter_lines()
+        next(line for line in lines if line == "event: token")
+        for path, body in (("/v1/ask", ASK), ("/v1/chat/completions", {**CHAT, "stream": True})):
+            started = time.monotonic()
+            refused = server.post(path, body)
+            assert refused.status_code == 503 and refused.headers["retry-after"]
+            assert refused.json()["error"]["code"] == "busy" and time.monotonic() - started < 5
+
+
+def test_bodies_at_hand_are_bounded(tmp_path: Path) -> None:
+    head = "POST /v1/clean HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n"
+    with running(tmp_path, body_mb=1) as server, contextlib.ExitStack() as stack:
+        port = int(server.url.rpartition(":")[2])
+        for _ in range(4):
+            slow = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+            slow.sendall(head.encode() + b"x" * 900_000)
+        time.sleep(1)
+        refused = server.post("/v1/clean", {"page": {"html": "a" * 700_000}})
+        assert refused.status_code == 503 and refused.headers["retry-after"]
+        assert server.http.get("/healthz").status_code == 200
+        stack.close()
+        until = time.monotonic() + 10
+        while server.post("/v1/clean", {"page": {"html": "a" * 700_000}}).status_code != 200:
+            assert time.monotonic() < until
+            time.sleep(0.05)
 
 
 def test_a_connection_that_sends_no_request_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

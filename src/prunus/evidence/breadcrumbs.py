@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ..core.deadline import checked
 from ..pages.clean import rules
 from ..pages.grid import header_rows
 from ..pages.tree import Tree, subtree_text
@@ -39,7 +40,7 @@ def breadcrumbs_of(tree: Tree, blocks: Iterable[tuple[int, int, int]]) -> list[B
     result: list[Breadcrumbs] = []
     open_headings: list[tuple[int, int, int]] = []  # node, level, end of scope
     position = 0
-    for node, lo, hi in blocks:
+    for node, lo, hi in checked(blocks):
         while position < len(headings) and headings[position][0] < lo:
             heading = headings[position]
             while open_headings and (open_headings[-1][1] >= heading[1] or open_headings[-1][2] <= heading[0]):

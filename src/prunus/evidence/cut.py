@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import count
 from typing import Final
 
+from ..core.deadline import checked
 from ..core.text.words import SYLLABIC, UNSPACED, count_words, sentence_spans
 from ..pages.clean import rules
 from ..pages.grid import header_rows, row_cells
@@ -111,7 +113,9 @@ class _Cutter:
     def go(self) -> None:
         """Cut the nodes on the stack until it is empty."""
         stack, tree = self.stack, self.tree
-        while stack:
+        for _ in checked(count()):
+            if not stack:
+                break
             node, requires = stack.pop()
             if node < 0:  # a run, deferred to keep document order: ~lo on top, hi below it
                 hi, _ = stack.pop()

@@ -17,7 +17,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.deadline import check
 from ..core.ports import TokenCounter
+from ..pages.grid import row_cells
 from .blocks import Blocks
 from .render import Rendering, render_blocks
 
@@ -44,6 +46,10 @@ _BATCH: Final = 128
 
 _WORDS_A_TOKEN: Final = 2
 """Words between spaces that a token holds at most, on average over a text. Common tokenizers never join two words."""
+
+_CELLS_A_TOKEN: Final = 4
+"""Cells that a token of the output holds at most: a row is written with all its cells, so that columns keep their
+place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +84,23 @@ def select(
     """
     search = _Search(blocks, budget, counter, rendering, requires)
     ranking = np.argsort(-np.asarray(scores, np.float64), kind="stable")
+    ranking = ranking[~_in_wide_rows(blocks, budget * _CELLS_A_TOKEN)[ranking]]  # no try needs to write such a row
     while len(ranking) and search.tries < search.most_tries and search.tokens < budget * _FULL:
         ranking = search.extend(ranking)
     return Selection(sorted(search.kept), search.required, search.output, search.tokens)
+
+
+def _in_wide_rows(blocks: Blocks, most: int) -> NDArray[np.bool_]:
+    """Tell for each block whether it is in a row of more than so many cells, bool [n]."""
+    inside = np.zeros(len(blocks), np.bool_)
+    for document, tree in enumerate(blocks.trees):
+        if len(tree) <= most:
+            continue
+        begins = np.array([one.lo if one.document == document else -1 for one in blocks.blocks], np.int64)
+        for row, tag in enumerate(tree.tag):
+            if tag == "tr" and tree.end[row] - row > most and len(row_cells(tree, row)) > most:
+                inside |= (begins > row) & (begins < tree.end[row])
+    return inside
 
 
 class _Search:
@@ -169,6 +189,7 @@ class _Search:
 
         :param text: tokens of their texts.
         """
+        check()
         self.tries += 1
         more = {member for _, _, group in groups for member in group}
         output = render_blocks(self.blocks, sorted(self.kept | more), self.rendering)

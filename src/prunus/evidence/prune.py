@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from ..core.deadline import check
 from ..core.errors import BadBudget, BadInput
 from ..core.options import Options
 from ..core.types import DocumentInfo, OutputFormat
@@ -124,6 +125,7 @@ class _Clock:
 
     def lap(self, stage: str) -> None:
         """End a stage and add its seconds."""
+        check()
         now = time.perf_counter()
         self.laps[stage] = self.laps.get(stage, 0.0) + now - self._last
         self._last = now

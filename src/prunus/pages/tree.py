@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
+from ..core.deadline import checked
 from .clean import rules
 from .grid import cell_gaps
 from .node_arrays import Attrs, NodeArrays
@@ -120,7 +121,7 @@ class Tree(NodeArrays):
         closing_gap: list[str] = []
         separators: dict[str, str] = {}  # by tag: a page has few
         texts, ends = self.text, self.end
-        for node, tag in enumerate(self.tag):
+        for node, tag in enumerate(checked(self.tag)):
             while closing and closing[-1] <= node:
                 closing.pop()
                 between = closing_gap.pop()

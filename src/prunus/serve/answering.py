@@ -19,10 +19,10 @@ from .request_log import Note
 from .server import Server
 from .snapshots import KeepsPages
 from .wire import AskRequest
-from .work import unless_left
+from .work import Busy, unless_left
 
 _PATIENCE: Final = 2.0
-"""Seconds for the first event, before a stream begins without it."""
+"""Seconds for the turn of a stream, and then for its first event, before it begins without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +74,20 @@ def events_of(server: Server, asked: ClientQuestion, keeps: KeepsPages | None) -
 async def begun(
     events: AsyncGenerator[Event | None, None], receive: Callable[[], Awaitable[Any]]
 ) -> AsyncGenerator[Event | None, None]:
-    """Return the events of an answer once its first event is there, or after two seconds, None first.
+    """Return the events of an answer once its first event is there, or two seconds after its turn has come, None first.
 
     An error before the first event is raised here, so that the response can have a status of its own.
 
+    :param events: from :meth:`~prunus.serve.work.Workers.stream`: None comes first, with the turn.
     :param receive: as for :func:`~prunus.serve.work.unless_left`.
+    :raises Busy: its turn does not come soon.
     :raises Left: the client has left.
     """
-    first = asyncio.ensure_future(anext(events))
+    first = await _soon(events, receive)
+    if not first.done():
+        await _ended(first, events)
+        raise Busy
+    first = await _soon(events, receive)
 
     async def all_events() -> AsyncGenerator[Event | None, None]:
         async with aclosing(events):
@@ -95,13 +101,26 @@ async def begun(
             async for event in events:
                 yield event
 
-    try:
-        await unless_left(receive, asyncio.wait({first}, timeout=_PATIENCE))
-        if first.done():
-            first.result()
-    except BaseException:
-        first.cancel()
-        await asyncio.gather(first, return_exceptions=True)
-        await events.aclose()
-        raise
     return all_events()
+
+
+async def _soon(
+    events: AsyncGenerator[Event | None, None], receive: Callable[[], Awaitable[Any]]
+) -> asyncio.Future[Event | None]:
+    """Start the next step of a generator and wait for it, but not long; raise what it raises by then."""
+    step = asyncio.ensure_future(anext(events))
+    try:
+        await unless_left(receive, asyncio.wait({step}, timeout=_PATIENCE))
+        if step.done():
+            step.result()
+    except BaseException:
+        await _ended(step, events)
+        raise
+    return step
+
+
+async def _ended(step: asyncio.Future[Any], events: AsyncGenerator[Any, None]) -> None:
+    """End a generator in the middle of a step."""
+    step.cancel()
+    await asyncio.gather(step, return_exceptions=True)
+    await events.aclose()

@@ -12,13 +12,14 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
+from ..core.deadline import TooLong
 from ..core.errors import BadInput, BadPage, MissingExtra, NothingFound, OutsideFailed, PrunusError, one_line
 from ..core.text.secrets import hide_secrets
 from ..pages.sources import is_address
 from .mask import Mask
 from .state import StateFailed
 from .wire import MOST_PAGES, AskRequest, CleanRequest, PruneRequest, RetrieveBody, SearchBody, ShowRequest
-from .work import Busy, Left, TooLong
+from .work import Busy, Left
 
 log = logging.getLogger("prunus.serve")
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import secrets
 import time
+from collections import Counter
 from functools import partial
 from typing import Final
 from urllib.parse import urlsplit
@@ -18,6 +19,7 @@ from ..core.errors import PrunusError
 from .errors import RequestRefused, error_body, note_bug, refusal
 from .keys import NO_KEY, digest_of
 from .server import Server
+from .work import BODY, Body
 
 log = logging.getLogger("prunus.serve.access")
 
@@ -26,6 +28,8 @@ _BODY_SECONDS: Final = 30.0
 """Seconds in which a client must have sent its request."""
 _SPARE: Final = 128
 """Requests at most besides those that are worked on or wait for their turn; each may hold a body."""
+_BODIES: Final = 4
+"""The bodies of all requests at hand may hold so many times what one may; those of one key half of it."""
 STATE_SECONDS: Final = 10.0
 """Seconds in which the state must answer."""
 _OPEN: Final = frozenset({"/", "/healthz", "/readyz", "/openapi.json"})
@@ -57,6 +61,7 @@ class RequestGuard:
         self._app, self._server = app, server
         self._running = 0
         self._most = server.options.at_once + server.options.waiting + _SPARE
+        self._bytes: Counter[str] = Counter()  # of the bodies at hand, by the key of their request
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request."""
@@ -78,6 +83,8 @@ class RequestGuard:
                 message["headers"] = [*message["headers"], *extra, (b"x-request-id", request_id.encode())]
             await send(message)
 
+        body = Body()
+        BODY.set(body)
         takes_place = not _is_open(scope["path"])
         self._running += takes_place
         try:
@@ -86,7 +93,7 @@ class RequestGuard:
             self._check(headers)
             key = await self._admitted(scope, headers)
             scope.setdefault("state", {})["caller"] = key
-            await self._app(scope, self._limited(receive), answer)
+            await self._app(scope, self._limited(receive, key, body), answer)
         except RequestRefused as error:
             await refusal(error)(scope, receive, answer)
         except Exception as error:
@@ -95,6 +102,7 @@ class RequestGuard:
                 await JSONResponse(error_body(error, self._server.mask), 500)(scope, receive, answer)
         finally:
             self._running -= takes_place
+            self._bytes -= Counter({key: body.size})
             route = getattr(scope.get("route"), "path", "other")
             seconds = time.perf_counter() - started
             self._server.metrics.requests.labels(route, str(status)).inc()
@@ -148,14 +156,14 @@ class RequestGuard:
         scope.setdefault("state", {})["key"] = result
         return result.name
 
-    def _limited(self, receive: Receive) -> Receive:
-        """Return ``receive`` with limits on the bytes of the body and on the time to send it."""
-        left = self._server.options.body_mb * _MIB
+    def _limited(self, receive: Receive, key: str, body: Body) -> Receive:
+        """Return ``receive`` with limits on the bytes of this body and of all at hand, and on the time to send it."""
+        most = self._server.options.body_mb * _MIB
         ends = time.monotonic() + _BODY_SECONDS
         whole = False
 
         async def limited() -> Message:
-            nonlocal left, whole
+            nonlocal whole
             if whole:  # what comes now is the client's leaving, which has no time limit
                 return await receive()
             try:
@@ -163,10 +171,15 @@ class RequestGuard:
                     message = await receive()
             except TimeoutError:
                 raise HTTPException(408, f"the request took over {_BODY_SECONDS:g} seconds to arrive") from None
-            left -= len(message.get("body", b""))
+            size = len(message.get("body", b""))
+            body.size += size
+            self._bytes[key] += size
             whole = not message.get("more_body", False)
-            if left < 0:
+            if body.size > most:
                 raise HTTPException(413, self._too_large().message)  # the framework hides errors of any other class
+            share = most * _BODIES if key == NO_KEY else most * _BODIES // 2
+            if self._bytes[key] > share or self._bytes.total() > most * _BODIES:
+                raise HTTPException(503, "the server is busy; try again soon", {"Retry-After": "2"})
             return message
 
         return limited

@@ -1,6 +1,7 @@
 """The store of a server: its keys and its counts, in SQLite, or in PostgreSQL for several machines.
 
-Every call is one short transaction. Callers run it in a thread: it may wait for the disk or the database.
+Every call is one short transaction. Callers run it in a thread: it may wait for the disk or the database. What only
+reads has a connection of its own, so that it waits for no writer.
 """
 
 from __future__ import annotations
@@ -85,22 +86,23 @@ class ServerState:
         engine, _, address = place.partition(":")
         self._postgres = address if engine == "postgres" and address else ""
         self._path = Path(place).expanduser()
-        self._lock = threading.Lock()
         if not self._postgres:
             try:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
                 self._path.touch(mode=0o600)
             except OSError as error:
                 raise BadInput(f"{place}: cannot be written ({error.strerror})", subject=place) from error
-        self._connection = self._connect()
+        self._writing = _Slot(self._connect())
+        self._reading = _Slot(self._connect())
         with self._detailed(writes=True) as run:  # the operator must see where the state is; clients must not
             for statement in _SCHEMA:
                 run(statement)
 
     def close(self) -> None:
         """Close the database."""
-        with self._lock:
-            self._connection.close()
+        for slot in (self._writing, self._reading):
+            with slot.lock:
+                slot.connection.close()
 
     def add(self, key: KeyRecord) -> None:
         """Store a new key.
@@ -116,7 +118,7 @@ class ServerState:
 
     def keys(self) -> list[KeyRecord]:
         """Return all keys in the order in which they were made, revoked ones too."""
-        with self.transaction() as run:
+        with self.transaction(writes=False) as run:
             rows = run(f"SELECT {_COLUMNS} FROM serve_keys ORDER BY made, name")  # noqa: S608 - a constant
         return [_record(row) for row in rows]
 
@@ -217,25 +219,26 @@ class ServerState:
     @contextmanager
     def _detailed(self, writes: bool) -> Iterator[Any]:
         """Do what ``transaction`` does, with errors that name the place of the state."""
-        if not self._lock.acquire(timeout=_WAIT):
+        slot = self._writing if writes else self._reading
+        if not slot.lock.acquire(timeout=_WAIT):
             raise StateFailed(f"other threads have used it for {_WAIT:g} seconds", subject="state")
         try:
             if self._postgres:
-                if self._connection.closed:
-                    self._connection = self._connect()
-                with self._connection.transaction():
+                if slot.connection.closed:
+                    slot.connection = self._connect()
+                with slot.connection.transaction():
                     # one writer at a time, as in SQLite: a count is read and then written
                     if writes:
-                        self._connection.execute("SELECT pg_advisory_xact_lock(7305812)")
-                    yield self._on_postgres
+                        slot.connection.execute("SELECT pg_advisory_xact_lock(7305812)")
+                    yield slot.on_postgres
                 return
-            self._connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+            slot.connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
             try:
-                yield self._on_sqlite
+                yield slot.on_sqlite
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                slot.connection.execute("ROLLBACK")
                 raise
-            self._connection.execute("COMMIT")
+            slot.connection.execute("COMMIT")
         except sqlite3.Error as error:
             raise StateFailed(f"{self._path}: {error}", subject="state") from error
         except Exception as error:
@@ -243,14 +246,24 @@ class ServerState:
                 raise
             raise StateFailed(f"the state's database: {one_line(str(error))}", subject="state") from error
         finally:
-            self._lock.release()
+            slot.lock.release()
 
-    def _on_sqlite(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        rows: list[Any] = self._connection.execute(statement, values).fetchall()
+
+class _Slot:
+    """A connection, which one thread at a time uses."""
+
+    def __init__(self, connection: Any) -> None:
+        self.lock = threading.Lock()
+        self.connection = connection
+
+    def on_sqlite(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Run a statement in SQLite; return its rows."""
+        rows: list[Any] = self.connection.execute(statement, values).fetchall()
         return rows
 
-    def _on_postgres(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        cursor = self._connection.execute(statement.replace("?", "%s"), values)
+    def on_postgres(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Run a statement in PostgreSQL; return its rows."""
+        cursor = self.connection.execute(statement.replace("?", "%s"), values)
         return list(cursor.fetchall()) if cursor.description else []
 
 

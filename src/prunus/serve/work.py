@@ -2,6 +2,10 @@
 
 An answer mostly waits: for pages, for the model, for its client. It is a task of the server's event loop. What computes
 (parsing, pruning, checking) runs in a few threads that all requests share, so that no request holds up the loop.
+
+A thread cannot be ended from outside. The loops of a computation look at the deadline of its request
+(:mod:`prunus.core.deadline`), and a request keeps its turn until the last of its computations has ended. Large requests
+are computed on few at a time, and keys take turns at them.
 """
 
 from __future__ import annotations
@@ -11,11 +15,14 @@ import threading
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import aclosing
+from contextlib import aclosing, suppress
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar, cast
 
-from ..core.errors import OutsideFailed, PrunusError
+from ..core.deadline import DEADLINE, Deadline, TooLong
+from ..core.errors import PrunusError
 from ..core.events import Event
 from .keys import NO_KEY
 
@@ -27,6 +34,11 @@ _SILENCE: Final = 15.0
 """Seconds without an event after which a stream says that it lives: proxies end connections that are silent."""
 _THREADS: Final = 32
 """Threads that compute. More than cores: some wait for pages, and a long computation must not hold up short ones."""
+_SMALL: Final = 64 * 1024
+"""Bytes of a request up to which its computations start at once."""
+_LARGE: Final = 2 * 1024 * 1024
+"""Bytes of all larger requests that are computed on at the same time; one alone may have more. A page of many tiny
+elements takes some hundred bytes of memory for each of its own."""
 _LOOKUPS: Final = 4
 """Threads that look up keys and count; they never wait behind a computation."""
 
@@ -42,13 +54,6 @@ class Busy(PrunusError):
         self.retry_after = retry_after
 
 
-class TooLong(OutsideFailed):
-    """A request takes longer than the operator allows."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__(f"this took longer than {seconds:g} seconds, the limit here", subject="seconds")
-
-
 class Left(PrunusError):
     """The client has left before its answer was ready; nobody reads this."""
 
@@ -62,6 +67,53 @@ class Stopping(Busy):
     def __init__(self) -> None:
         super().__init__()
         self.args = ("the server stops; try again soon",)
+
+
+@dataclass(slots=True)
+class Body:
+    """What has arrived of the body of a request, in bytes."""
+
+    size: int = 0
+
+
+BODY: Final[ContextVar[Body | None]] = ContextVar("body", default=None)
+"""The body of the request at hand."""
+
+
+class _Turn:
+    """The turn of one request: it lasts until its task and all the computations that it started have ended.
+
+    :param end: called once, in the event loop, when all has ended.
+    """
+
+    def __init__(self, caller: str, seconds: float, end: Callable[[str], None]) -> None:
+        body = BODY.get()
+        self.caller, self.size, self.deadline = caller, body.size if body else 0, Deadline(seconds)
+        self._end, self._parts, self._loop = end, 1, asyncio.get_running_loop()
+
+    def add(self, computation: Future[Any]) -> None:
+        """Last until a computation has ended too; called inside the loop."""
+        self._parts += 1
+        computation.add_done_callback(self._computed)
+
+    def ended(self, task: asyncio.Future[Any]) -> None:
+        """Note that the request's own task has ended: what still computes for it ends at its next look at the clock."""
+        self.deadline.end()
+        if not task.cancelled():
+            task.exception()  # read, so that nobody is told that it was not
+        self._part_ended()
+
+    def _computed(self, _: Future[Any]) -> None:
+        with suppress(RuntimeError):  # the loop has ended, and the server
+            self._loop.call_soon_threadsafe(self._part_ended)
+
+    def _part_ended(self) -> None:
+        self._parts -= 1
+        if not self._parts:
+            self._end(self.caller)
+
+
+_TURN_OF: Final[ContextVar[_Turn | None]] = ContextVar("turn", default=None)
 
 
 class Workers:
@@ -111,28 +163,42 @@ class Workers:
 
         :param caller: the name of the request's key; turns are shared out fairly among callers.
         :raises Busy: too many requests wait.
-        :raises TooLong: the work takes longer than allowed; its thread goes on, and keeps its turn, until it ends.
+        :raises TooLong: the work takes longer than allowed.
         :raises Stopping: the server stops.
         """
-        await self._turns.take(caller)
-        future = asyncio.get_running_loop().run_in_executor(self._threads, work)
-        return await self._ended_in_time(future, caller, cancels=False)
+
+        async def computed() -> T:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, copy_context().run, work)
+
+        return await self.within(computed, caller)
 
     async def within(self, make: Callable[[], Coroutine[Any, Any, T]], caller: str = "") -> T:
         """Return the result of work that waits for the network, and computes in threads; as :meth:`call`.
 
-        It is cancelled where it takes too long, or where its client leaves.
+        It is cancelled where it takes too long, or where its client leaves. The turn is free when its threads have
+        ended too.
         """
         await self._turns.take(caller)
-        return await self._ended_in_time(self._kept(make()), caller, cancels=True)
+        work = self._kept(make(), caller)
+        stopping = asyncio.get_running_loop().create_future()
+        self._stopped[work] = lambda: None if stopping.done() else stopping.set_result(None)
+        try:
+            # does not cancel the work
+            await asyncio.wait({work, stopping}, timeout=self._seconds, return_when=asyncio.FIRST_COMPLETED)
+            if work.done():
+                return work.result()
+            raise Stopping if stopping.done() else TooLong(self._seconds)
+        finally:
+            del self._stopped[work]
+            work.cancel()
 
     async def stream(
         self, make: Callable[[], AsyncIterator[Event]], caller: str = ""
     ) -> AsyncGenerator[Event | None, None]:
-        """Yield the events of an answer; None in long silences.
+        """Yield the events of an answer; None when its turn has come, and in long silences.
 
         Closing this generator, as a disconnected client does, cancels the answer and its calls to the outside. A
-        computation that runs in a thread goes on to its end.
+        computation that runs in a thread ends at its next look at the clock.
 
         :param make: starts the answer.
         :param caller: as for :meth:`call`.
@@ -142,10 +208,10 @@ class Workers:
         """
         await self._turns.take(caller)
         arrived: asyncio.Queue[Any] = asyncio.Queue()
-        answer = self._kept(self._follow(make, arrived.put_nowait))
-        answer.add_done_callback(partial(self._ended, caller))
+        answer = self._kept(self._follow(make, arrived.put_nowait), caller)
         self._stopped[answer] = lambda: arrived.put_nowait(Stopping())
         try:
+            yield None
             while True:
                 try:
                     async with asyncio.timeout(_SILENCE):
@@ -179,31 +245,17 @@ class Workers:
         for end in list(self._stopped.values()):
             end()
 
-    def _kept(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Start a task, and keep it from the garbage collector until it ends."""
-        task = asyncio.create_task(work)
+    def _kept(self, work: Coroutine[Any, Any, T], caller: str) -> asyncio.Task[T]:
+        """Start the task of a request whose turn has come, and keep it from the garbage collector until it ends."""
+        turn = _Turn(caller, self._seconds, self._turns.give)
+        context = copy_context()
+        context.run(_TURN_OF.set, turn)
+        context.run(DEADLINE.set, turn.deadline)
+        task = asyncio.create_task(work, context=context)
         self._answers.add(task)
         task.add_done_callback(self._answers.discard)
+        task.add_done_callback(turn.ended)
         return task
-
-    async def _ended_in_time(self, work: asyncio.Future[T], caller: str, cancels: bool) -> T:
-        """Return the result of work, and give its turn back when it has ended.
-
-        :param cancels: cancel the work where nobody waits for it any more.
-        """
-        work.add_done_callback(partial(self._ended, caller))
-        stopping = asyncio.get_running_loop().create_future()
-        self._stopped[work] = lambda: None if stopping.done() else stopping.set_result(None)
-        try:
-            # does not cancel the work
-            await asyncio.wait({work, stopping}, timeout=self._seconds, return_when=asyncio.FIRST_COMPLETED)
-            if work.done():
-                return work.result()
-            raise Stopping if stopping.done() else TooLong(self._seconds)
-        finally:
-            del self._stopped[work]
-            if cancels:
-                work.cancel()
 
     async def _follow(self, make: Callable[[], AsyncIterator[Event]], send: Callable[[Any], Any]) -> None:
         """Send all events, then the error that ended them or the mark of the end."""
@@ -218,17 +270,12 @@ class Workers:
         except Exception as error:  # the request's own task raises it
             send(error)
 
-    def _ended(self, caller: str, work: asyncio.Future[Any]) -> None:
-        self._turns.give(caller)
-        if not work.cancelled():
-            work.exception()  # read, so that nobody is told that it was not
-
 
 class _Turns:
     """Shares turns out: a free turn goes to the waiting caller that has the fewest, in rotation."""
 
     def __init__(self, at_once: int, waiting: int) -> None:
-        self._free, self._most = at_once, waiting
+        self._at_once, self._free, self._most = at_once, at_once, waiting
         self._of: Counter[str] = Counter()
         self._queues: dict[str, deque[asyncio.Future[None]]] = {}
         self.taken = 0
@@ -239,13 +286,12 @@ class _Turns:
 
         :raises Busy: too many wait, or too many of this caller, or the turn does not come.
         """
-        if self._free:
+        if self._free and self._may(caller):
             self._free -= 1
             self._took(caller)
             return
         queue = self._queues.setdefault(caller, deque())
-        # a key leaves places for others; without keys there is one caller
-        most = self._most if caller in ("", NO_KEY) else (self._most + 1) // 2
+        most = self._share(caller, self._most)
         if self.waiting >= self._most or len(queue) >= most:
             raise Busy
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -275,10 +321,11 @@ class _Turns:
                 queue.popleft()
                 self.waiting -= 1
         self._queues = {name: queue for name, queue in self._queues.items() if queue}
-        if not self._queues:
+        allowed = [name for name in self._queues if self._may(name)]
+        if not allowed:
             self._free += 1
             return
-        chosen = min(self._queues, key=lambda name: self._of[name])
+        chosen = min(allowed, key=lambda name: self._of[name])
         queue = self._queues[chosen] = self._queues.pop(chosen)  # the last of those that have as few, next time
         self.waiting -= 1
         self._took(chosen)
@@ -292,6 +339,14 @@ class _Turns:
                     turn.set_exception(kind())
             queue.clear()
         self.waiting = 0
+
+    def _may(self, caller: str) -> bool:
+        return self._of[caller] < self._share(caller, self._at_once)
+
+    @staticmethod
+    def _share(caller: str, places: int) -> int:
+        """Return how many of the places a caller may take: a key leaves half to others; without keys there is one."""
+        return places if caller in ("", NO_KEY) else (places + 1) // 2
 
     def _took(self, caller: str) -> None:
         self.taken += 1
@@ -325,24 +380,74 @@ _END: Final = object()
 
 
 class _Threads(ThreadPoolExecutor):
-    """Threads that an ending event loop does not wait for: a computation cannot be cancelled."""
+    """Threads that an ending event loop does not wait for: a computation cannot be cancelled.
+
+    Computations of large requests wait until those before them have ended, and callers take turns.
+    """
 
     def __init__(self, count: int, name: str) -> None:
         super().__init__(count, thread_name_prefix=name)
         self.busy = 0
         self._lock = threading.Lock()
+        self._waiting: dict[str, deque[tuple[int, Callable[[], Any], Future[Any]]]] = {}
+        self._large = 0
+        """Bytes of the large requests that are computed on."""
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **rest: Any) -> Future[T]:
-        """Start work, and count it until it has ended."""
-        future = super().submit(fn, *args, **rest)
+        """Start work, or let it wait; count it until it has ended."""
+        turn = _TURN_OF.get()
+        if turn is None or turn.size <= _SMALL:
+            future = super().submit(fn, *args, **rest)
+        else:
+            future = Future()
+            with self._lock:
+                queue = self._waiting.setdefault(turn.caller, deque())
+                queue.append((turn.size, partial(fn, *args, **rest), future))
+            self._start_large()
         with self._lock:
             self.busy += 1
         future.add_done_callback(self._done)
+        if turn is not None:
+            turn.add(future)
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more work; never wait."""
+        with self._lock:
+            waiting = [future for queue in self._waiting.values() for _, _, future in queue]
+            self._waiting.clear()
+        for future in waiting:
+            future.cancel()
         super().shutdown(wait=False, cancel_futures=True)
+
+    def _start_large(self) -> None:
+        """Start the large computations whose turn has come."""
+        while True:
+            with self._lock:
+                caller = next(iter(self._waiting), None)
+                if caller is None or (self._large and self._large + self._waiting[caller][0][0] > _LARGE):
+                    return
+                queue = self._waiting.pop(caller)
+                size, work, future = queue.popleft()
+                if queue:
+                    self._waiting[caller] = queue  # behind the other callers
+                if not future.set_running_or_notify_cancel():
+                    continue
+                self._large += size
+            try:
+                super().submit(self._run_large, size, work, future)
+            except RuntimeError as error:  # the server has ended
+                future.set_exception(error)
+
+    def _run_large(self, size: int, work: Callable[[], Any], future: Future[Any]) -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:  # who waits for the result raises it
+            future.set_exception(error)
+        finally:
+            with self._lock:
+                self._large -= size
+            self._start_large()
 
     def _done(self, future: Future[Any]) -> None:
         with self._lock:

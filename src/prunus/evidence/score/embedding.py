@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.deadline import check
 from ...core.ports import Embedder, Vectors
 from ...core.text.likeness import Likeness
 from ..blocks import Blocks
@@ -73,6 +74,7 @@ class Engine:
 
     def _embed(self, blocks: Blocks, start: int) -> NDArray[np.float32]:
         """Embed ``CHUNK`` blocks; headings that many blocks share are embedded once."""
+        check()
         above = above_texts(blocks)[start : start + CHUNK]
         places: dict[str, int] = {}
         for text in above:

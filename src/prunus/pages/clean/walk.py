@@ -8,8 +8,10 @@ word and joins no two words.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import Any, Final
 
+from ...core.deadline import checked
 from ..node_arrays import Attrs
 from ..tree import Tree
 from . import rules
@@ -204,7 +206,7 @@ class _Walk(GrowingTree):
         self.marked.update(self.hidden)
         nodes: Iterator[Any] = iter([node for node in document.children if type(node) is element])
         levels: list[tuple[Iterator[Any], int]] = []  # the siblings after each open element, and its mark
-        while True:
+        for _ in checked(count()):
             for node in nodes:
                 kind = type(node)
                 if kind is element:
