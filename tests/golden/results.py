@@ -33,8 +33,14 @@ from prunus.web.search._merge import canonical, fuse
 
 FOLDER: Final = Path(__file__).parent
 SITE: Final = FOLDER.parents[1] / "examples" / "site"
+PAGES: Final = {
+    path.stem: prunus.Page(path.read_bytes(), f"https://tide.example/{path.name}")
+    for path in sorted(SITE.glob("*.html"))
+}
+"""Addresses take part: the path of a checkout would count in budgets."""
+
 STORY, PRICES, DOCS, DATA, FAQ, PELL, VISIT = (
-    SITE / f"{name}.html"
+    PAGES[name]
     for name in (
         "tide-rolls-story", "plans-and-prices", "levelcast-docs", "station-data", "faq", "pell-2-gauge", "visit-and-events",
     )
@@ -77,18 +83,21 @@ def clean_styles() -> str:
 @known
 def main_content() -> str:
     lines = []
-    for path in sorted(SITE.glob("*.html")):
-        whole, main = prunus.clean(path, "text"), prunus.clean(path, "text", main=True)
+    for name, page in PAGES.items():
+        whole, main = prunus.clean(page, "text"), prunus.clean(page, "text", main=True)
         first = main.splitlines()
         lines.append(
-            f"{path.name}: {count_words(main)} of {count_words(whole)} words\n  {first[0]}\n  {first[-1][:100]}"
+            f"{name}.html: {count_words(main)} of {count_words(whole)} words\n  {first[0]}\n  {first[-1][:100]}"
         )
     return "\n".join(lines)
 
 
 @known
 def metadata() -> str:
-    return "\n\n".join(f"{path.name}\n{prunus.metadata(path)}" for path in (STORY, DOCS, SITE / "old-bulletin.html"))
+    return "\n\n".join(
+        f"{name}.html\n{prunus.metadata(PAGES[name])}"
+        for name in ("tide-rolls-story", "levelcast-docs", "old-bulletin")
+    )
 
 
 # --- blocks and scores -----------------------------------------------------------------------------
@@ -103,8 +112,8 @@ def blocks_of_a_page() -> str:
     return "\n".join(f"{block.words:4} {block.path}" for block in context.blocks)
 
 
-def _best(path: Path, question: str, scorer: str, count: int = 8, **options: Any) -> str:
-    context = prunus.prune(path, question, budget=400, options=prunus.Options(scorer=scorer, **options))
+def _best(page: prunus.Page, question: str, scorer: str, count: int = 8, **options: Any) -> str:
+    context = prunus.prune(page, question, budget=400, options=prunus.Options(scorer=scorer, **options))
     ranked = sorted(context.blocks, key=lambda block: -block.score)[:count]
     lines = [f"{block.score:9.3f} {'kept' if block.kept else '    '} {block.text[:70]!r}" for block in ranked]
     return "\n".join([f"--- {scorer}: {question}", *lines])
@@ -124,7 +133,7 @@ def sizes_of_blocks() -> str:
 @known
 def scores_of_the_default() -> str:
     default = prunus.Settings().scorer
-    return "\n".join(_best(path, question, default) for path, question in ((STORY, ROLLS), (DATA, TIDE)))
+    return "\n".join(_best(page, question, default) for page, question in ((STORY, ROLLS), (DATA, TIDE)))
 
 
 @known
@@ -156,8 +165,10 @@ def likeness() -> str:
 # --- what the budget keeps ---------------------------------------------------------------------------
 
 
-def _pruned(path: Path | list[prunus.Page], question: str, budget: int, format: str = "html", **options: Any) -> str:
-    context = prunus.prune(path, question, budget, format, prunus.Options(**options))  # type: ignore[arg-type]
+def _pruned(
+    pages: prunus.Page | list[prunus.Page], question: str, budget: int, format: str = "html", **options: Any
+) -> str:
+    context = prunus.prune(pages, question, budget, format, prunus.Options(**options))  # type: ignore[arg-type]
     return f"--- {question} [{budget} tokens, {format}: {context.tokens}]\n{context}"
 
 
@@ -181,10 +192,7 @@ def prune_list_and_code() -> str:
 
 @known
 def prune_a_site() -> str:
-    pages = [
-        prunus.Page(path.read_bytes(), f"https://tide.example/{path.name}") for path in sorted(SITE.glob("*.html"))
-    ]
-    return _pruned(pages, "What do I have to pay for one Pell 2?", 300, breadcrumbs=True)
+    return _pruned([*PAGES.values()], "What do I have to pay for one Pell 2?", 300, breadcrumbs=True)
 
 
 @known
@@ -213,7 +221,7 @@ def prune_links_and_emphasis() -> str:
 # --- quotes ------------------------------------------------------------------------------------------
 
 
-def _asked(question: str, *pages: Path) -> str:
+def _asked(question: str, *pages: prunus.Page) -> str:
     try:
         answer = prunus.ask(question, list(pages))
     except prunus.NothingFound as nothing:
@@ -248,7 +256,7 @@ def quote_lists_and_code() -> str:
 
 @known
 def quote_from_the_site() -> str:
-    return _asked("What is the all-time record of the flood?", *sorted(SITE.glob("*.html")))
+    return _asked("What is the all-time record of the flood?", *PAGES.values())
 
 
 @known
@@ -326,7 +334,7 @@ def retrieval() -> str:
     """Leaves and summaries that an index of the site gives, by every way of retrieving."""
     with tempfile.TemporaryDirectory() as folder:
         index = prunus.Index.open(Path(folder) / "index")
-        index.add(sorted(SITE.glob("*.html")))
+        index.add(PAGES.values())
         retriever = index.retriever
         ways = {
             "hybrid": retriever.hybrid(ROLLS, 300),
@@ -396,7 +404,7 @@ def _ranked(candidates: Sequence[Candidate], question: str) -> list[str]:
 
 @known
 def ranked_pages() -> str:
-    texts = {path.name: prunus.clean(path, "text") for path in (STORY, PRICES, DOCS, DATA, FAQ)}
+    texts = {Path(page.url).name: prunus.clean(page, "text") for page in (STORY, PRICES, DOCS, DATA, FAQ)}
     candidates = [Candidate(_hit(f"https://site/{name}", name, text[:200]), text) for name, text in texts.items()]
     candidates.append(Candidate(_hit("https://other/", "Linden Trust", "The Linden Trust pays for reading the rolls.")))
     return "\n".join(_ranked(candidates, ROLLS))
@@ -413,7 +421,7 @@ def local_search() -> str:
 
 @known
 def links_to_follow() -> str:
-    [tree] = prunus.read(prunus.Page((SITE / "index.html").read_bytes(), "https://tide.example/index.html")).trees
+    [tree] = prunus.read(PAGES["index"]).trees
     return "\n".join(
         f"{link.score:.3f} {Path(link.url).name} {link.text!r}"
         for link in promising_links(tree, "What does a Pell 2 cost?", 4, Static())

@@ -186,6 +186,7 @@ def test_a_computation_ends_where_nobody_waits_for_it_or_its_time_is_up() -> Non
                 pass
         except TooLong as error:
             ended.append(str(error))
+            raise
 
     async def scene() -> None:
         workers = Workers(at_once=1, waiting=0, seconds=1)
@@ -208,7 +209,7 @@ def test_a_computation_ends_where_nobody_waits_for_it_or_its_time_is_up() -> Non
 
 def test_large_requests_are_computed_one_after_another_and_callers_take_turns() -> None:
     need("fastapi")
-    from prunus.serve.work import BODY, Body, Workers
+    from prunus.serve.work import BODY, RequestSize, Workers
 
     order: list[str] = []
     at_work, most = 0, 0
@@ -229,7 +230,7 @@ def test_large_requests_are_computed_one_after_another_and_callers_take_turns() 
         workers.start()
 
         async def ask(caller: str, size: int) -> None:
-            BODY.set(Body(size))
+            BODY.set(RequestSize(size))
             await workers.within(lambda: in_a_thread(lambda: compute(caller)), caller)
 
         tasks = [asyncio.create_task(ask("greedy", 3_000_000)) for _ in range(6)]

@@ -19,7 +19,7 @@ from ..core.errors import PrunusError
 from .errors import RequestRefused, error_body, note_bug, refusal
 from .keys import NO_KEY, digest_of
 from .server import Server
-from .work import BODY, Body
+from .work import BODY, RequestSize
 
 log = logging.getLogger("prunus.serve.access")
 
@@ -83,7 +83,7 @@ class RequestGuard:
                 message["headers"] = [*message["headers"], *extra, (b"x-request-id", request_id.encode())]
             await send(message)
 
-        body = Body()
+        body = RequestSize()
         BODY.set(body)
         takes_place = not _is_open(scope["path"])
         self._running += takes_place
@@ -156,7 +156,7 @@ class RequestGuard:
         scope.setdefault("state", {})["key"] = result
         return result.name
 
-    def _limited(self, receive: Receive, key: str, body: Body) -> Receive:
+    def _limited(self, receive: Receive, key: str, body: RequestSize) -> Receive:
         """Return ``receive`` with limits on the bytes of this body and of all at hand, and on the time to send it."""
         most = self._server.options.body_mb * _MIB
         ends = time.monotonic() + _BODY_SECONDS

@@ -70,14 +70,14 @@ class Stopping(Busy):
 
 
 @dataclass(slots=True)
-class Body:
+class RequestSize:
     """What has arrived of the body of a request, in bytes."""
 
     size: int = 0
 
 
-BODY: Final[ContextVar[Body | None]] = ContextVar("body", default=None)
-"""The body of the request at hand."""
+BODY: Final[ContextVar[RequestSize | None]] = ContextVar("body", default=None)
+"""How much of the body of the request at hand has arrived."""
 
 
 class _Turn:

@@ -7,13 +7,14 @@ rules cannot be trusted to say what a reader sees, the element stays; ``docs/dec
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from . import rules
-from .hidden import style_hides
+from .css import ALL, declarations, declared, unseen_by
+from .hidden import Styles
 from .parse import Document, Element, SelectorSyntaxError
-from .stylesheet import Rule, StyleSheet, declarations, may_hide, on_screen, separate
+from .stylesheet import Rule, StyleSheet, may_hide, on_screen, separate
 
 MAX_CSS: Final = 24 * 1024
 """Code points of the style sheets of a page that are read at most. Of a page with more, no sheet is read."""
@@ -31,11 +32,14 @@ Hidden: TypeAlias = "dict[Element, list[Element]]"
 """The elements that rules hide, each with the outermost descendants that are shown again."""
 
 _PROPERTIES: Final = frozenset(
-    """animation animation-name clip clip-path content-visibility display font-size height left margin-left margin-top
-    max-height max-width inset-inline-start bottom right opacity overflow overflow-x overflow-y position scale
-    text-indent top transform transition translate visibility width will-change""".split()
+    """-webkit-background-clip -webkit-clip-path -webkit-mask -webkit-mask-image -webkit-text-fill-color
+    -webkit-text-stroke -webkit-text-stroke-width animation animation-name background-clip block-size bottom clip
+    clip-path color content-visibility display filter font font-size height inline-size inset inset-block-start
+    inset-inline-start left margin margin-left margin-top mask mask-image max-height max-width opacity overflow
+    overflow-x overflow-y position right scale text-indent text-shadow top transform transition transition-property
+    translate visibility width will-change""".split()
 )
-"""The properties that :func:`~prunus.pages.clean.hidden.style_hides` reads, but for colours."""
+"""The properties that :func:`~prunus.pages.clean.css.unseen_by` reads."""
 
 _MANY: Final = 30
 """Selectors from which on the classes and ids of the page are collected first."""
@@ -47,9 +51,15 @@ _AT_STAKE: Final = (
     ("display", re.compile("display:none")),
     ("visibility", re.compile("visibility:")),
     ("opacity", re.compile("opacity:")),
-    ("transition", re.compile("opacity:")),
-    ("animation", re.compile("opacity:")),
-    ("transform", re.compile("opacity:")),
+    ("transition", re.compile("opacity:|transform:|scale:")),
+    ("animation", re.compile("opacity:|transform:|scale:")),
+    ("transform", re.compile("opacity:|transform:")),
+    ("color", re.compile("(?:^|;)(?:color|-webkit-text-fill-color):")),
+    ("background-clip", re.compile("(?:^|;)(?:color|-webkit-text-fill-color):")),
+    ("text-shadow", re.compile("(?:^|;)(?:color|-webkit-text-fill-color):")),
+    ("filter", re.compile("filter:")),
+    ("mask", re.compile("mask")),
+    ("scale", re.compile("scale")),
     ("clip", re.compile("clip")),
     ("font-size", re.compile("font-size:")),
     ("width", re.compile("(?:width|height):[0.]")),
@@ -74,8 +84,6 @@ _SCRIPTED: Final = re.compile(
 )
 """Selectors of states that a page is in until its scripts have run; they show what was hidden."""
 
-_FONT_SIZE: Final = re.compile(r"font-size:[^;]*")
-_VISIBILITY: Final = re.compile(r"visibility:[a-z]*")
 _BRACKETS: Final = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
 _COMBINATOR: Final = re.compile(r"[\s>+~]+")
 _KEY: Final = re.compile(r"(?:^|[.#])[\w-]+")
@@ -133,18 +141,22 @@ class _Cascade:
         return ";".join(f"{name}:{value}" for name, value in {name: value for _, name, value in ranked}.items())
 
 
-def hidden_by_sheets(document: Document) -> Hidden:
-    """Return the elements that the ``<style>`` elements of a page hide."""
+def hidden_by_sheets(document: Document, inline: Styles) -> Hidden:
+    """Return the elements that the ``<style>`` elements of a page hide.
+
+    :param inline: the inline styles of the page, which know its variables.
+    """
     styles = _styles_of(document)
     if not styles:
         return {}
     sheets = _Sheets(styles)
     if not any(sheet.suspects for sheet in sheets.sheets):
         return {}
+    variables = inline.variables if any("var(" in style for style in styles) else {}
     hiding = [
         (rule, selector)
         for rule in sheets.rules([set(sheet.suspects) for sheet in sheets.sheets])
-        if may_hide(rule.body)
+        if may_hide(rule.body, variables)
         for selector in _selectors(rule.selector)
         if not _SCRIPTED.search(selector)
     ]
@@ -165,7 +177,7 @@ def hidden_by_sheets(document: Document) -> Hidden:
             return {}
     if not cascade.matching or not _add_others(cascade, sheets, {rule for rule, _ in hiding}):
         return {}
-    hidden = _hidden(cascade)
+    hidden = _hidden(cascade, variables)
     return _shown_again(document, sheets, hidden) if hidden and _few_letters(document, hidden) else {}
 
 
@@ -281,10 +293,10 @@ def _matched(elements: list[Element], selector: str) -> Iterator[Element]:
         return
 
 
-def _hidden(cascade: _Cascade) -> dict[Element, bool]:
+def _hidden(cascade: _Cascade, variables: Mapping[str, str]) -> dict[Element, bool]:
     """Return the elements whose cascade hides them, and whether that is by ``visibility`` alone."""
     hidden: dict[Element, bool] = {}
-    known: dict[Any, tuple[bool, bool, bool]] = {}  # by rules and inline style: most elements share them
+    known: dict[Any, frozenset[str]] = {}  # by rules and inline style: most elements share them
     for element, matched in cascade.matching.items():
         if element.tag in _NEVER or element.attr("role") == "main":
             continue
@@ -292,15 +304,13 @@ def _hidden(cascade: _Cascade) -> dict[Element, bool]:
             continue  # meant to be read, by a screen reader
         key = (tuple(matched), element.attr("style"))
         if key not in known:
-            style = cascade.style_of(element)
-            hides = style_hides(style)
-            by_visibility = hides and "visibility" in style and not style_hides(_VISIBILITY.sub("", style))
-            has_no_size = hides and "font-size" in style and not style_hides(_FONT_SIZE.sub("", style))
-            known[key] = hides, by_visibility, has_no_size
-        hides, by_visibility, has_no_size = known[key]
-        # rules give a row of inline blocks no font size, so that no gap is between them; each block has its own
-        if hides and not (has_no_size and any(isinstance(child, Element) for child in element.children)):
-            hidden[element] = by_visibility
+            known[key] = unseen_by(declared(cascade.style_of(element), variables))
+        by = known[key]
+        # rules give a row of inline blocks no font size, so that no gap is between them; each block has its own. Of
+        # colours of what is inside nothing is known
+        own = ALL not in by and "visibility" not in by
+        if by and not (own and any(isinstance(child, Element) for child in element.children)):
+            hidden[element] = by == {"visibility"}
     return hidden
 
 
@@ -334,7 +344,9 @@ def _shown_again(document: Document, sheets: _Sheets, hidden: dict[Element, bool
     if not any(hidden.values()):
         return result
     visible = {
-        element for element in document.select("[style]") if rules.VISIBLE_AGAIN.search(element.attr("style") or "")
+        element
+        for element in document.select("[style*='visib' i]")
+        if declared(element.attr("style") or "").get("visibility") == "visible"
     }
     elements, work = len(document.select("*")), 0
     wanted = [{number for number, part in enumerate(parts) if "visible" in part} for parts in sheets.parts]

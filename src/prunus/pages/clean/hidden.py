@@ -1,7 +1,7 @@
 """Decide from an element's attributes whether a reader sees it.
 
-The inline style, ``hidden``, ``popover`` and ``aria-hidden`` count. Style sheets are not evaluated, so a class that
-hides an element is not recognised, but for a few of wide convention.
+The inline style, ``hidden``, ``popover`` and ``aria-hidden`` count. A class that hides an element is not recognised
+here, but for a few of wide convention; :mod:`~prunus.pages.clean.cascade` reads the style sheets of a page.
 """
 
 from __future__ import annotations
@@ -11,60 +11,121 @@ import unicodedata
 from typing import Any, Final
 
 from . import rules
-from .parse import Element
+from .css import ALL, declared, is_shown_by, unseen_by, without_comments
+from .parse import Document, Element, Text
 
+_PICTURES: Final = frozenset({"img", "picture", "svg", "video", "audio", "iframe", "object", "canvas"})
 _RUN: Final = re.compile(r"\d+|[^\W\d_]+")
+_SET: Final = re.compile(r"(?<![\w-])(--[\w-]++)\s*+:\s*+([^;{}]++)")
+"""A variable of CSS and its value."""
 
 
-def style_hides(style: str) -> bool:
-    """Tell whether an inline style hides its element: by display, size, place, opacity or colour."""
-    low = "".join(style.lower().split())
-    # most styles hide nothing: quick searches come before the slow patterns
-    if rules.MAY_HIDE.search(low) and rules.HIDDEN_STYLE.search(style):
+class Styles:
+    """What the inline styles of a page say; a page repeats most of its styles, and each is read once."""
+
+    def __init__(self, document: Document | None) -> None:
+        self._document = document
+        self._variables: dict[str, str] | None = None
+        self._values: dict[str, dict[str, str]] = {}
+        self._unseen: dict[str, frozenset[str]] = {}
+
+    def values(self, style: str) -> dict[str, str]:
+        """Return the value of each property that a style sets."""
+        known = self._values.get(style)
+        if known is None:
+            known = self._values[style] = declared(style, self.variables if "var(" in style else None)
+        return known
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The variables that have one value on the whole page."""
+        if self._variables is None:
+            self._variables = _variables(self._document) if self._document is not None else {}
+        return self._variables
+
+    def unseen_by(self, style: str) -> frozenset[str]:
+        """Return the properties by which a style hides; see :func:`~prunus.pages.clean.css.unseen_by`."""
+        known = self._unseen.get(style)
+        if known is None:
+            known = self._unseen[style] = unseen_by(self.values(style))
+        return known
+
+
+def _variables(document: Document) -> dict[str, str]:
+    """Return the variables of a page's styles that have one value on the whole page."""
+    styles = [style.text for style in document.select("style")]
+    styles += [element.attr("style") or "" for element in document.select("[style*='--']")]
+    values: dict[str, set[str]] = {}
+    for name, value in _SET.findall(without_comments(";".join(styles))):
+        values.setdefault(name, set()).add(value.partition("!")[0].strip().lower())
+    return {name: several.pop() for name, several in values.items() if len(several) == 1}
+
+
+def is_hidden(element: Element, styles: Styles) -> bool:
+    """Tell whether ``hidden``, ``popover``, inline style or ``aria-hidden`` hides an element's words."""
+    style = element.attr("style")
+    by = styles.unseen_by(style) if style else None
+    # frameworks give pictures a transparent colour, for their alternative text while they load
+    if by and (element.tag not in _PICTURES or ALL in by or "visibility" in by):
         return True
-    if "background" in low and ";color:" in ";" + low and _has_colour_of_background(style):
-        return True
-    if "width:0" in low or "height:0" in low or "width:." in low or "height:." in low:
-        boxes = {box.group(1).lower() for box in rules.ZERO_BOX.finditer(style)}
-        if len(boxes) == 2 or (boxes and rules.OVERFLOW_HIDDEN.search(style)):
-            return True
-    if ("position:" in low or "indent:" in low or "margin" in low) and rules.FAR.search(low):
-        moved = rules.OFF_SCREEN.search(style)
-        if moved and ("indent" in low or "margin" in low or rules.POSITIONED.search(style)):
-            return True
-    return "opacity:" in low and bool(rules.TRANSPARENT.search(style)) and not rules.ANIMATED.search(style)
+    return _has_hidden_attribute(element)
 
 
-def _has_colour_of_background(style: str) -> bool:
-    """Tell whether an inline style gives text the colour of its background."""
-    colours: dict[str, set[str]] = {"color": set(), "background": set()}
-    for declaration in style.lower().split(";"):
-        name, _, value = declaration.partition(":")
-        kind = name.strip().removesuffix("-color")
-        if kind in colours:
-            colours[kind].add(value.strip().removesuffix("!important").rstrip())
-    return not colours["color"].isdisjoint(colours["background"] - {""})
+def _is_wholly_hidden(element: Element, styles: Styles) -> bool:
+    """Tell whether nothing of an element is seen, whatever it holds."""
+    style = element.attr("style")
+    return bool(style and ALL in styles.unseen_by(style)) or _has_hidden_attribute(element)
 
 
-def is_hidden(element: Element, known: dict[str, bool]) -> bool:
-    """Tell whether ``hidden``, ``popover``, inline style or ``aria-hidden`` hides an element.
-
-    :param known: cache of :func:`style_hides` for a page, which repeats most of its styles; this call adds to it.
-    """
+def _has_hidden_attribute(element: Element) -> bool:
     attr = element.attr
-    style = attr("style")
-    if style:
-        hides = known.get(style)
-        if hides is None:
-            hides = known[style] = style_hides(style)
-        if hides:
-            return True
     if (attr("aria-hidden") or "").lower() == "true" and is_decoration(element):
         return True
     hidden = attr("hidden")
     if hidden is not None and hidden.lower() != "until-found":
         return True
     return attr("popover") is not None or (element.tag in rules.DISSOLVED and has_hidden_class(element))
+
+
+class Inside:
+    """What of a hidden element's inside is seen: elements can undo the properties that words inherit.
+
+    :param element: its own style hides it.
+    """
+
+    def __init__(self, element: Element, styles: Styles) -> None:
+        self.seen = False
+        """Whether anything is."""
+
+        self.unseen: list[Element | Text] = []
+        """Texts that are not seen, and elements without content."""
+
+        self.settled: list[Element] = []
+        """Elements of which this tells all: their own styles say no more."""
+
+        if not _is_wholly_hidden(element, styles):
+            self._look(element, styles)
+
+    def _look(self, element: Element, styles: Styles) -> None:
+        stack: list[tuple[Any, frozenset[str]]] = [(element, frozenset())]
+        while stack:
+            node, by = stack.pop()
+            if isinstance(node, Text):
+                self.unseen.append(node)
+            elif isinstance(node, Element):
+                if _is_wholly_hidden(node, styles):
+                    continue
+                style = node.attr("style")
+                if style:
+                    values = styles.values(style)
+                    by = frozenset(name for name in by if not is_shown_by(values, name)) | styles.unseen_by(style)
+                if not by:
+                    self.seen = True
+                elif node.children:
+                    self.settled.append(node)
+                    stack.extend((child, by) for child in reversed(node.children))
+                elif "visibility" in by:
+                    self.unseen.append(node)
 
 
 def is_struck(element: Element) -> bool:
@@ -81,27 +142,6 @@ def has_hidden_class(element: Element) -> bool:
     """
     names = element.attr("class") or ""
     return "sortkey" in names and "sortkey" in names.split()
-
-
-def shown_again(element: Element) -> list[Element]:
-    """Return the outermost descendants that ``visibility: visible`` shows inside a hidden element."""
-    style = element.attr("style") or ""
-    if "visibility" not in style or not rules.HIDDEN_STYLE.search(style):
-        return []
-    kept = rules.HIDDEN_STYLE.sub(";", style)
-    if ("display" in style and "none" in style) or style_hides(kept) or element.attr("hidden") is not None:
-        return []
-    result: list[Element] = []
-    stack = list(reversed(element.children))
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Element):
-            inner_style = node.attr("style") or ""
-            if inner_style and rules.VISIBLE_AGAIN.search(inner_style):
-                result.append(node)
-            else:
-                stack.extend(reversed(node.children))
-    return result
 
 
 def is_decoration(element: Element) -> bool:
@@ -138,7 +178,7 @@ def _is_twin(sibling: object, words: str) -> bool:
         return False
     if (sibling.attr("aria-hidden") or "").lower() == "true" or sibling.attr("hidden") is not None:
         return False
-    if style_hides(sibling.attr("style") or ""):
+    if unseen_by(declared(sibling.attr("style") or "")):
         return False
     sibling_words = " ".join(sibling.text.split())
     if not sibling_words:

@@ -150,46 +150,8 @@ VISIBLE_INPUTS: Final = frozenset(
 LONG_VALUE: Final = 200
 """Code points of an attribute value in the output at most; the Tree keeps the whole value."""
 
-_ZERO = r"(?:0+(?:\.0*)?|\.0+)(?:px|em|rem|pt|%|vw|vh)?\s*(?:!important\s*)?(?:;|$)"
-
-HIDDEN_STYLE: Final = re.compile(
-    r"(?:^|;)\s*(?:"
-    r"display\s*:\s*none"
-    r"|visibility\s*:\s*(?:hidden|collapse)"
-    r"|content-visibility\s*:\s*hidden"
-    rf"|font-size\s*:\s*{_ZERO}"
-    r"|clip\s*:\s*rect\(\s*0(?:px)?[\s,]+0(?:px)?[\s,]+0(?:px)?[\s,]+0(?:px)?\s*\)"
-    r"|clip-path\s*:\s*inset\(\s*(?:50|100)%\s*\)"
-    r")",
-    re.IGNORECASE,
-)
-"""Inline styles that hide an element, whatever its other properties."""
-
-MAY_HIDE: Final = re.compile(r":(?:none|hidden|collapse|rect\(0|inset\()|font-size:[0.]")
 FAR: Final = re.compile(r":(?:-\d{3}|\d{4})")
-"""Quick tests that ``HIDDEN_STYLE`` and ``OFF_SCREEN`` can match, for a style in lower case without white space."""
-
-ZERO_BOX: Final = re.compile(rf"(?:^|;)\s*(?:max-)?(width|height)\s*:\s*{_ZERO}", re.IGNORECASE)
-"""A width or height of zero. Both together hide the text of a box, one alone only with ``overflow: hidden``."""
-
-OVERFLOW_HIDDEN: Final = re.compile(r"overflow(?:-[xy])?\s*:\s*(?:hidden|clip)", re.IGNORECASE)
-
-OFF_SCREEN: Final = re.compile(
-    r"(?:^|;)\s*(?:(?:left|top|right|bottom|inset-inline-start|margin-left|margin-top|text-indent)\s*:\s*"
-    r"-\s*(?:\d{4,}(?:\.\d+)?(?:px|pt)?|\d{3,}(?:\.\d+)?r?em|[1-9]\d{2,}(?:\.\d+)?v[wh])"
-    r"|(?:left|top)\s*:\s*(?:\d{5,}(?:px|pt)?|[1-9]\d{3,}r?em))",
-    re.IGNORECASE,
-)
-"""Positions off screen: a thousand pixels or a hundred ems to the left or above, or far to the right or below."""
-
-POSITIONED: Final = re.compile(r"position\s*:\s*(?:absolute|fixed|relative|sticky)", re.IGNORECASE)
-
-TRANSPARENT: Final = re.compile(r"(?:^|;)\s*opacity\s*:\s*(?:0+(?:\.0*)?|\.0+|0+%)\s*(?:!important\s*)?(?:;|$)", re.I)
-"""Invisible, unless the same style animates the element: a fade-in begins at opacity 0 and ends visible."""
-
-ANIMATED: Final = re.compile(r"transform|transition|animation|will-change|translate|scale", re.IGNORECASE)
-
-VISIBLE_AGAIN: Final = re.compile(r"visibility\s*:\s*visible", re.IGNORECASE)
+"""Quick test for a declaration that moves a box far."""
 
 ODD_LETTER: Final = re.compile(r"[\U000e0000-\U000e007f\ud800-\udfff]")
 """Quick test for letters that ``INVISIBLE`` removes, and for surrogates, which no encoding can write."""

@@ -8,17 +8,12 @@ rules.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from ...core.text.numbers import bounded_float, bounded_int
-from .hidden import style_hides
+from ...core.text.numbers import bounded_float
+from .css import declared, escaped, unseen_by, without_comments
 
-_LONG_TOKEN: Final = re.compile(r"""/\*.*?(?:\*/|\Z)|"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?""", re.DOTALL)
-"""A comment or a string: what stands in it is not structure."""
-
-_IN_STRINGS: Final = str.maketrans({"{": r"\7b ", "}": r"\7d ", ";": r"\3b ", ",": r"\2c ", "/": r"\2f "})
-_ESCAPE: Final = re.compile(r"\\([0-9a-fA-F]{1,6})[ \t\r\n\f]?|\\([^0-9a-fA-F\n])")
 _SPACES: Final = b" \t\r\n\f"
 _HIDES: Final = (
     b"display:none",
@@ -29,14 +24,30 @@ _HIDES: Final = (
     b"clip",
     b"width:0",
     b"height:0",
+    b"-size:0",
     b":-",
     b":9999",
+    b"font:",
+    b"font-size:1%",
+    b"inset:",
+    b"margin:",
+    b"matrix",
+    b"color:",
+    b"filter:",
+    b"mask",
+    b"scale",
+    b"rotate",
+    b"translate",
+    b":var(",
+    b":calc(",
 )
 """Beginnings of declarations that can hide an element, in lower case without white space."""
 
 _SAYS: Final = re.compile(
-    rb"display:none|visibility:[hc]|opacity:\.?0|font-size|clip:rect\(0|clip-path:inset|(?:width|height):0|:-\d{3}|:-\d+e|"
-    rb":-\d+r|:-\d+v|:9999"
+    rb"display:none|visibility:[hc]|opacity:\.?0|font-size|clip:rect\(|clip-path:|(?:width|height|-size):0|:-\d{3}|:-\d+e|"
+    rb":-\d+r|:-\d+v|:9999|font:.{0,40}?0|color:(?:transparent|rgba?\(|hsla?\(|#[0-9a-f]{3}0\b|#[0-9a-f]{6}00\b)|"
+    rb"filter:.{0,40}?opacity\(|mask(?:-image)?:|scale|rotate[xy]|translate[xy]?(?:3d)?[(:](?:-|calc)|"
+    rb"(?:inset|margin):.{0,30}?-\d{3}|matrix|:var\(|:calc\("
 )
 """What must stand where a word of ``_HIDES`` is found."""
 
@@ -78,26 +89,6 @@ _UNREAD: Final = _Context("", False, None)
 """A block that is nested too deep to be read."""
 
 
-def without_comments(css: str) -> str:
-    """Return a style sheet without comments; where a string may hold one, it is read letter by letter."""
-    if "/*" not in css:
-        return css
-    first, *others = css.split("/*")
-    kept = [first, *(other.partition("*/")[2] for other in others)]
-    return _escaped(css) if any(map(_ends_in_string, kept)) else " ".join(kept)
-
-
-def _ends_in_string(piece: str) -> bool:
-    """Tell whether a string may be open at the end of a piece of a sheet."""
-    line = piece[piece.rfind("\n", max(0, len(piece) - 200)) + 1 :][-200:]
-    return bool(line.count('"') & 1 or line.count("'") & 1)
-
-
-def _escaped(css: str) -> str:
-    """Return a style sheet without comments, and with the structural letters of strings escaped."""
-    return _LONG_TOKEN.sub(lambda token: " " if token[0][0] == "/" else token[0].translate(_IN_STRINGS), css)
-
-
 def suspects(css: str) -> list[int]:
     """Return the places of the parts, between closing braces, that may hold a declaration that hides.
 
@@ -128,10 +119,9 @@ def suspects(css: str) -> list[int]:
     return result
 
 
-def may_hide(body: str) -> bool:
+def may_hide(body: str, variables: Mapping[str, str]) -> bool:
     """Tell whether the declarations of a rule hide an element, in whatever way it is positioned."""
-    said = ";".join(f"{name}:{value}" for name, value, _ in declarations(body) if not name.startswith("background"))
-    return style_hides(f"{said};position:fixed")
+    return bool(unseen_by({**declared(body, variables), "position": "fixed"}))
 
 
 class StyleSheet:
@@ -147,7 +137,7 @@ class StyleSheet:
 
         self.parts = css.split("}") if self.suspects else []
         if self.suspects and any(part.count('"') & 1 or part.count("'") & 1 for part in self.parts):
-            css = _escaped(css)
+            css = escaped(css)
             self.suspects, self.parts = suspects(css), css.split("}")  # a string holds a brace
         self._nesting: set[int] = set()
         self._media: dict[str, bool] = {}
@@ -265,23 +255,3 @@ def _feature(condition: str) -> bool | None:
 
 def _pixels(number: str, unit: str) -> float:
     return bounded_float(number, 0.0) * (1.0 if unit == "px" else 16.0)
-
-
-def declarations(body: str) -> Iterator[tuple[str, str, bool]]:
-    """Yield the name, the value and the importance of each declaration, escapes read."""
-    if '"' in body or "'" in body:
-        body = _escaped(body)
-    if "\\" in body:
-        body = _ESCAPE.sub(_unescaped, body)
-    for declaration in body.split(";"):
-        name, colon, value = declaration.partition(":")
-        if colon:
-            value, mark, important = value.partition("!")
-            yield name.strip().lower(), value.strip().lower(), bool(mark) and important.strip().lower() == "important"
-
-
-def _unescaped(escape: re.Match[str]) -> str:
-    """Return the letter of a CSS escape; a letter that no name holds stays out."""
-    code = bounded_int(escape[1], 0, most=0x7F, base=16)
-    letter = chr(code) if code else escape[2] or ""
-    return letter if letter.isalnum() or letter in "-_" else ""

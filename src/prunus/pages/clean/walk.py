@@ -42,7 +42,7 @@ from .elements import (
     kept_attributes,
 )
 from .formula import draws_formula, formula_text, plain_tex
-from .hidden import is_hidden, is_struck, shown_again
+from .hidden import Inside, Styles, is_hidden, is_struck
 from .parse import FORMER, Document, Element, Text, parse, without_surrogates
 from .tree_builder import FILLED, START, GrowingTree, close_gaps, drop_doubled_noscripts, strike
 
@@ -188,7 +188,7 @@ class _Walk(GrowingTree):
     entered, -1 where only its children are kept. An element whose mark equals ``content`` at its end shows nothing.
     """
 
-    __slots__ = ("content", "hidden", "mark", "marked", "styles")
+    __slots__ = ("content", "hidden", "mark", "marked", "settled", "styles", "unseen")
 
     def __init__(self, with_origins: bool) -> None:
         super().__init__(with_origins)
@@ -196,13 +196,16 @@ class _Walk(GrowingTree):
         self.hidden: Hidden = {}
         self.mark = -1
         self.marked: set[Any] = set()
-        self.styles: dict[str, bool] = {}
+        self.styles = Styles(None)
+        self.unseen: set[Any] = set()
+        self.settled: set[Any] = set()
 
     def run(self, document: Document) -> None:
         """Walk the DOM once, in document order, without recursion."""
         element, words = Element, Text  # locals: module names are slow to look up in compiled code
+        self.styles = Styles(document)
         self.marked = set(document.select(_MARKED))  # one native search is cheaper than a test of every element
-        self.hidden = hidden_by_sheets(document)
+        self.hidden = hidden_by_sheets(document, self.styles)
         self.marked.update(self.hidden)
         nodes: Iterator[Any] = iter([node for node in document.children if type(node) is element])
         levels: list[tuple[Iterator[Any], int]] = []  # the siblings after each open element, and its mark
@@ -225,6 +228,7 @@ class _Walk(GrowingTree):
                 if mark >= 0:
                     self._leave(mark)
         self.marked, self.hidden = set(), {}
+        self.unseen, self.settled, self.styles = set(), set(), Styles(None)
         self.spacer = None  # free the DOM: each node holds the whole of it
 
     def _enter(self, node: Element) -> Sequence[Any] | None:
@@ -241,11 +245,14 @@ class _Walk(GrowingTree):
             if tag == "img" and draws_formula(node) and not self._has_formula_beside(node):
                 self._add_formula(node, plain_tex(node.attr("alt") or ""))
                 return None
-            if self._is_unseen(node):
-                again = self.hidden.get(node) or shown_again(node)
+            if node in self.unseen:
+                return None
+            if node not in self.settled and self._is_unseen(node):
+                again = self.hidden.get(node)
                 if again:
                     self._line_end()
-                return again or None
+                if again is not None or not self._shows_inside(node):
+                    return again or None
             if tag in ("a", "button") and is_nested(node):
                 return node.children
             if tag == "math":
@@ -298,6 +305,15 @@ class _Walk(GrowingTree):
     def _is_unseen(self, node: Element) -> bool:
         """Tell whether a reader does not see an element, whatever is around it."""
         return node in self.marked and (node in self.hidden or is_hidden(node, self.styles))
+
+    def _shows_inside(self, node: Element) -> bool:
+        """Tell whether elements inside a hidden one are seen; note the words around them, which are not."""
+        inside = Inside(node, self.styles)
+        if inside.seen:
+            self.unseen.update(inside.unseen)
+            self.settled.update(inside.settled)
+            self.marked.update(inside.unseen)
+        return inside.seen
 
     def _has_formula_beside(self, image: Element) -> bool:
         """Tell whether a reader sees MathML beside a drawn formula."""
@@ -381,7 +397,7 @@ class _Walk(GrowingTree):
             self._put_space()
         position = len(self.tag)
         self._add(tag, flags, "", kept, node)
-        if len(children) == 1 and not self.raw and type(children[0]) is Text:
+        if len(children) == 1 and not self.raw and not self.unseen and type(children[0]) is Text:
             data: str = children[0].data
             if not data.isspace():
                 self.content += 1
@@ -438,6 +454,8 @@ class _Walk(GrowingTree):
 
     def _read(self, node: Text) -> None:
         """Add a text node: words, white space between words, or preformatted text."""
+        if self.unseen and node in self.unseen:
+            return
         data: str = node.data
         if self.raw:
             self.content += self._add_raw(data, node)
