@@ -19,7 +19,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 COMPILED = """
     evidence/blocks pages/clean/walk evidence/breadcrumbs evidence/cut
-    pages/clean/elements pages/grid pages/clean/tree_builder pages/clean/hidden pages/write/inline
+    pages/clean/elements pages/grid pages/clean/tree_builder pages/clean/hidden pages/clean/css pages/write/inline
     pages/write/markup pages/write/plain pages/clean/rules pages/write/style
     pages/node_arrays pages/tree evidence/greedy core/text/words
 """.split()
