@@ -6,6 +6,7 @@ import codecs
 
 import pytest
 
+from prunus.pages.clean.parse import decode
 from prunus.pages.clean.walk import clean_tree
 
 TEXTS = {
@@ -133,3 +134,33 @@ def test_no_wrong_header_leaves_replacement_characters_where_the_page_can_be_rea
     """Wrong labels of single bytes can be taken for true; but never is a letter replaced while the page names a charset that fits."""
     content = codecs.BOM_UTF16_LE + page(charset) if charset == "utf-16-le" else page(charset, charset)
     assert "\ufffd" not in words(content, header)
+
+
+@pytest.mark.parametrize("label", ["gb2312", "big5", "shift_jis", "windows-1251", "iso-8859-1", "utf-16", "koi8-r"])
+def test_bytes_that_are_utf_8_throughout_are_utf_8(label: str) -> None:
+    assert words(page("utf-8", label)) == TEXTS["utf-8"]
+    assert words(page("utf-8"), label) == TEXTS["utf-8"]
+    assert decode(TEXTS["utf-8"].encode(), label) == TEXTS["utf-8"]
+
+
+@pytest.mark.parametrize("header", ["", "utf-8", "UTF8", "iso-8859-1"])
+@pytest.mark.parametrize(
+    ("bad", "right"),
+    [
+        (b"caf\xe9.", "caf\u00e9."),
+        (b"\xd7 3", "\u00d7 3"),
+        (b"Stra\xc3...", "Stra\ufffd..."),  # a teaser cut after a number of bytes
+        (b"5 \xe2\x82", "5 \ufffd"),
+        (b"Hi \xf0\x9f\x98 you", "Hi \ufffd you"),
+        (b"Hi \xed\xa0\xbd\xed\xb8\x80", "Hi \U0001f600"),  # surrogates, as MySQL and Java write them
+    ],
+)
+def test_a_bad_byte_costs_one_letter(bad: bytes, right: str, header: str) -> None:
+    text = "Gr\u00f6\u00dfe der Stra\u00dfe, na\u00efve R\u00e4tsel, \u00dcber\u00e4nderung, \u2013 sch\u00f6n"
+    content = text.encode() + b" " + bad
+    assert words(page("utf-8", "utf-8", "X").replace(b"X", content), header) == f"{text} {right}".strip()
+    assert decode(content, header) == f"{text} {right}"
+
+
+def test_one_letter_outweighs_one_bad_byte_where_utf_8_is_named() -> None:
+    assert words("<meta charset=utf-8><p>na\u00efve ".encode() + b"caf\xe9") == "na\u00efve caf\u00e9"

@@ -16,6 +16,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from typing import Any, Final, TypeAlias
@@ -120,7 +121,15 @@ logs and typescripts, or switch the letters of ISO-2022."""
 _ODD: Final = frozenset({"Cc", "Cn", "Co", "Cs"})  # Unicode categories that text hardly ever holds
 _PLAIN_CODEC: Final = re.compile(r"(?:big5|cp|euc|gb|hz|iso|johab|koi8|latin|mac|shift|utf)[-_a-z0-9]*", re.IGNORECASE)
 _PRESCAN: Final = 1024  # bytes at a page's start in which a parser looks for its charset
+_SURROGATES: Final = r"\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf]"
 _STRAY: Final = re.compile("[\udc80-\udcff]")
+_BAD: Final = re.compile(
+    "([\udce0-\udcef][\udc80-\udcbf]|[\udcf0-\udcf4][\udc80-\udcbf]{1,2}"  # the beginning of a letter
+    "|(?<![A-Z])[\udcc2-\udcd6\udcd8-\udcde](?![A-Za-z]))|[\udc80-\udcff]"
+)
+"""Bytes that are no UTF-8, decoded as surrogates. The group matches letters that were cut off: the first byte of one
+would be a capital letter of windows-1252, which hardly ever stands alone."""
+
 _LINE_END: Final = re.compile(r"\r\n?|\n")
 _TAG_NAME: Final = re.compile(r"<([A-Za-z][^\t\n\f\r />]*)")
 
@@ -174,16 +183,20 @@ def without_surrogates(text: str) -> str:
 
 
 def decode(content: bytes, charset: str = "") -> str:
-    """Decode plain text by BOM, the named charset, UTF-8, then detection by its letters."""
+    """Decode plain text: as UTF-8 where its letters are, else by BOM, the named charset, then detection."""
     if content.startswith(_WIDE_BOMS):
         return content.decode("utf-16", "replace")
-    text = _decode_named(content, charset) if charset else ""
-    if text:
-        return text
-    try:
-        return content.decode().removeprefix("\ufeff")
-    except UnicodeDecodeError:
-        return _decode_mixed_utf8(content) or _decode_detected(content)
+    named = "" if _is_called_utf8(charset) else charset
+    return (
+        _decode_utf8(content, named or charset)
+        or (_decode_named(content, named) if named else "")
+        or (content.decode() if content.isascii() else _decode_utf8(content) or _decode_detected(content))
+    )
+
+
+def _is_called_utf8(charset: str) -> bool:
+    """Tell whether a charset is UTF-8, by one of the names in use."""
+    return charset.lower().replace("-", "").replace("_", "") in ("utf8", "utf8mb4", "unicode11utf8")
 
 
 def _decode_named(content: bytes, charset: str) -> str:
@@ -200,14 +213,37 @@ def _decode_named(content: bytes, charset: str) -> str:
     return ""
 
 
-def _decode_mixed_utf8(content: bytes) -> str:
-    """Decode UTF-8 with some stray windows-1252 bytes; '' where the text is not mostly UTF-8."""
-    text, used = codecs.utf_8_decode(content, "surrogateescape", False)
-    strays = len(_STRAY.findall(text))
-    if len(text) - len(text.encode("ascii", "ignore")) <= 2 * strays or not used:
+def _decode_utf8(content: bytes, charset: str = "") -> str:
+    """Decode UTF-8 with letters beyond ASCII, whatever charset is named; '' where the content is other text.
+
+    A few bad bytes cost themselves and not the page: a stray byte of windows-1252 becomes its letter, a cut letter
+    U+FFFD. Letters beyond ASCII must outweigh them: slightly where UTF-8 is named, widely where another charset is.
+    """
+    if content.isascii():
         return ""
-    text = _STRAY.sub(lambda stray: bytes([ord(stray[0]) - 0xDC00]).decode("cp1252", "replace"), text)
-    return text.removeprefix("\ufeff") + "\ufffd" * (used < len(content))  # the last letter is incomplete
+    try:
+        return content.decode().removeprefix("\ufeff")
+    except UnicodeDecodeError:
+        pass
+    # an emoji as two surrogates of three bytes each, as Java and MySQL write it
+    content = _pattern(_SURROGATES, False).sub(
+        lambda pair: (
+            pair[0].decode("utf-8", "surrogatepass").encode("utf-16", "surrogatepass").decode("utf-16").encode()
+        ),
+        content,
+    )
+    text = content.decode("utf-8", "surrogateescape")
+    bad = len(_BAD.findall(text))
+    letters = _STRAY.sub("", text).encode()
+    weight = len(letters) - len(_STRAY.sub("", text))  # a letter of three bytes is hardly ever an accident
+    if weight < bad * (1 if _is_called_utf8(charset) else 8) if charset else weight <= bad:
+        return ""
+    return _BAD.sub(_letter_of_bad, text).removeprefix("\ufeff")
+
+
+def _letter_of_bad(bad: re.Match[str]) -> str:
+    """Return the letter of windows-1252 for a stray byte, and U+FFFD for a cut letter."""
+    return "\ufffd" if bad[1] else bytes([ord(bad[0]) - 0xDC00]).decode("cp1252", "replace")
 
 
 def _decode_detected(content: bytes) -> str:
@@ -256,8 +292,8 @@ def parse(markup: str | bytes, charset: str = "", name: str = "page") -> Documen
         markup = renamed(page)[0]
     if isinstance(markup, str):
         return _with_one_root(turbohtml.parse(markup, positions=False))
-    document, text = _parse_bytes(markup, charset)
-    return _with_one_root(turbohtml.parse(text, positions=False) if text else document)
+    parsed = _parse_bytes(markup, charset)
+    return _with_one_root(turbohtml.parse(parsed, positions=False) if isinstance(parsed, str) else parsed)
 
 
 def _with_one_root(document: Document) -> Document:
@@ -290,11 +326,11 @@ def source_text(markup: str | bytes, charset: str = "") -> str:
     """
     if isinstance(markup, str):
         return without_surrogates(markup)
-    document, text = _parse_bytes(markup, charset)
-    if text:
-        return text
+    parsed = _parse_bytes(markup, charset)
+    if isinstance(parsed, str):
+        return parsed
     import_module("turbohtml.detect")  # registers the web's charset names
-    return markup.decode(f"whatwg-{document.encoding}", "replace").removeprefix("\ufeff")
+    return markup.decode(f"whatwg-{parsed.encoding}", "replace").removeprefix("\ufeff")
 
 
 def parse_with_places(text: str) -> tuple[Document, str, Sequence[int]]:
@@ -329,27 +365,24 @@ def tag_place(element: Element, text: str, lines: Sequence[int]) -> int:
     return name.end()
 
 
-def _parse_bytes(markup: bytes, charset: str) -> tuple[Document, str]:
-    """Parse bytes; where the named charset does not fit them, decode them by detection.
-
-    :returns: the document, and the text that must be parsed in its place, '' where the document is right.
-    """
+def _parse_bytes(markup: bytes, charset: str) -> Document | str:
+    """Parse bytes by the charset that fits them; return their text, for parsing, where it has to be decoded before."""
+    if b"\0" not in markup and not markup.isascii():
+        with suppress(UnicodeDecodeError):
+            return markup.decode().removeprefix("\ufeff")
     try:
         document = turbohtml.parse(markup, encoding=charset or None, detect_encoding=True, positions=False)
     except (LookupError, ValueError):  # the transport's charset is unknown: use the page's own
         document = turbohtml.parse(markup, detect_encoding=True, positions=False)
-    text = ""
     if document.encoding == "replacement":  # an encoding that browsers refuse to read
-        text = decode(markup, charset)
-    elif document.encoding == "UTF-8" and not markup.isascii():
-        try:
-            markup.decode()
-        except UnicodeDecodeError:
-            text = _decode_mixed_utf8(markup) or _decode_detected(markup)
-    elif document.encoding_confidence == "tentative" and not markup.isascii():
-        text = _decode_mixed_utf8(markup)
-    elif charset and not markup.isascii() and not _decode_named(markup, document.encoding or ""):
+        return decode(markup, charset)
+    if markup.isascii() or markup.startswith(_WIDE_BOMS):
+        return document
+    if document.encoding == "UTF-8":
+        return _decode_utf8(markup, "utf-8") or _decode_detected(markup)
+    text = _decode_utf8(markup, "" if document.encoding_confidence == "tentative" else document.encoding or "")
+    if not text and charset and not _decode_named(markup, document.encoding or ""):
         detected = turbohtml.parse(markup, detect_encoding=True, positions=False)  # without the transport's charset
         if _decode_named(markup, detected.encoding or ""):
-            return detected, ""
-    return document, text
+            return detected
+    return text or document
