@@ -107,7 +107,14 @@ def test_a_page_that_says_nothing_gets_nothing() -> None:
         ("November 5, 2024", "2024-11-05"),
         ("5 Nov 2024", "2024-11-05"),
         ("Tue, 05 Nov 2024 08:30:00 +0100", "2024-11-05T08:30:00+01:00"),
+        ("Friday, Nov. 5th, 2024", "2024-11-05"),
         ("11/05/2024", ""),
+        ("11/25/2024", "2024-11-25"),
+        ("25.11.2024", "2024-11-25"),
+        ("05.11.2024", ""),
+        ("Volume 5, November 2024", ""),
+        ("5 November 1403", ""),
+        ("5 listopada 2024", ""),
         ("2024-13-05", ""),
         ("0000-00-00", ""),
         ("9" * 5_000, ""),
@@ -120,8 +127,74 @@ def test_a_date_is_iso_8601_as_exact_as_it_was_stated(stated: str, date: str) ->
 
 
 @pytest.mark.parametrize(
+    ("language", "stated", "date"),
+    [
+        ("de", "Dienstag, 5. November 2024, 08:30 Uhr", "2024-11-05"),
+        ("de-AT", "5. Jänner 2024", "2024-01-05"),
+        ("de", "05.11.2024", "2024-11-05"),
+        ("de", "05.11.24", ""),
+        ("fr", "mar. 5 nov. 2024 à 8h30", "2024-11-05"),
+        ("fr", "1er août 2024", "2024-08-01"),
+        ("fr-FR", "05/11/2024", "2024-11-05"),
+        ("fr-CA", "05/11/2024", ""),
+        ("es", "5 de noviembre de 2024", "2024-11-05"),
+        ("pt-BR", "terça-feira, 5 de novembro de 2024", "2024-11-05"),
+        ("en-GB", "05/11/2024", "2024-11-05"),
+        ("en-US", "05/11/2024", ""),
+        ("ru", "вторник, 5 ноября 2024 г.", "2024-11-05"),
+        ("pl", "5 listopada 2024", "2024-11-05"),
+        ("hr", "5. listopada 2024.", "2024-10-05"),
+        ("hu", "2024. november 5.", "2024-11-05"),
+        ("tr", "5 Kasım 2024", "2024-11-05"),
+        ("ar", "الثلاثاء، 5 نوفمبر 2024", "2024-11-05"),
+        ("ja", "2024年11月5日(火) 08:30", "2024-11-05"),
+        ("ja", "令和6年11月5日", ""),
+        ("zh", "２０２４年１１月", "2024-11"),
+        ("ko", "2024년 11월 5일", "2024-11-05"),
+        ("ko", "2024. 11. 5.", "2024-11-05"),
+        ("fi", "5 marrask. 2024", ""),
+        ("fi", "5. marraskuuta 2024", "2024-11-05"),
+        ("fa", "1403/08/15", ""),
+        ("fa", "۱۴۰۳/۰۸/۱۵", ""),
+        ("th", "5 พฤศจิกายน 2567", ""),
+        ("ne", "2081-07-20", ""),
+    ],
+)
+def test_a_date_is_read_in_the_language_of_the_page_or_not_at_all(language: str, stated: str, date: str) -> None:
+    known = prunus.metadata(page(f'<meta name=date content="{stated}">', attributes=f"lang={language}"))
+    assert known.published == date
+
+
+ITEM = '{"@type": "NewsArticle", "author": "Ada \\"A\\" Moor", "datePublished": "2024-11-05", "url": "http://a.org//b"}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"\n//<![CDATA[\n{ITEM}\n//]]>\n",
+        f"//<![CDATA[ {ITEM} //]]>",
+        f"/* <![CDATA[ */ {ITEM} /* ]]> */",
+        f"<!-- {ITEM} -->",
+        f"// made by a tool, 2019\n{ITEM} // done",
+        ITEM.replace("}", ", /* more */\n}") + ";",
+        '{"@type": "WebSite", "potentialAction": [{"a": 1,},],}' + ITEM,
+        f"{ITEM},\n{ITEM}",
+        f"{ITEM} {{",
+        ITEM.replace("News", "\\'News\\'"),
+        ITEM.replace("\\", "").replace('"A"', "'A'").replace('"', "&quot;"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["application/ld+json", "application/LD+JSON; charset=utf-8"])
+def test_json_ld_is_read_as_pages_write_it(text: str, kind: str) -> None:
+    known = prunus.metadata(page(f'<script type="{kind}">{text}</script>'))
+    assert known.published == "2024-11-05"
+    assert known.authors[0].endswith("Moor")
+
+
+@pytest.mark.parametrize(
     "head",
     [
+        *(f'<script type="application/ld+json">{part * 200_000}</script>' for part in ("/*", '"', ",", "{,", "//<!--")),
         f'<script type="application/ld+json">{"[" * 10_000}{"]" * 10_000}</script>',
         f'<script type="application/ld+json">{{"@type":"Article","author":{chr(123) + chr(34)}',
         '<script type="application/ld+json">' + '{"a":' * 10_000 + "1" + "}" * 10_000 + "</script>",

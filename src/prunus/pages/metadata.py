@@ -31,7 +31,16 @@ _MAX_ITEMS: Final = 2_000
 _MAX_AUTHORS: Final = 50
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}")
 _BY: Final = re.compile(r"(?:by|von|par|por|di)\s*:?\s+", re.IGNORECASE)
-_JSON_LD: Final = 'script[type="application/ld+json" i]'
+_JSON_LD: Final = 'script[type*="ld+json" i]'
+_BESIDE_JSON: Final = re.compile(
+    r'("(?:[^"\\]|\\.)*+"?)|/\*(?:[^*]|\*(?!/))*+(?:\*/)?|(?://[ \t]*)?(?:<!\[CDATA\[|\]\]>|<!--|-->)|//[^\n]*',
+    re.DOTALL,
+)
+"""A string, kept, or a comment or a mark of XML or HTML, left out."""
+
+_LAST_COMMA: Final = re.compile(r'("(?:[^"\\]|\\.)*+"?)|,(?=\s*[\]}])', re.DOTALL)
+_NO_ESCAPE: Final = re.compile(r'(\\["\\/bfnrtu])|\\')
+_BETWEEN_JSON: Final = re.compile(r"[\s,;\ufeff]*")
 _ARTICLES: Final = ("Article", "Posting", "Report", "Review", "Recipe", "Book", "Paper", "Thesis", "Question", "HowTo")
 _PAGES: Final = ("Page", "Product", "Event", "VideoObject", "Movie", "Course")
 _TITLES: Final = ("og:title", "twitter:title", "citation_title", "dc.title", "dcterms.title", "parsely-title")
@@ -84,15 +93,24 @@ def metadata_of(document: Document, base: str = "") -> Metadata:
 
     names = _names(item.get("author")) or list(said(_AUTHORS)) or _properties(scope, "author", "name")
     site_name = _first(*said(_SITES), _name(item.get("publisher")), site)
+    language = _language(
+        document,
+        [
+            *meta.get("content-language", ()),
+            *meta.get("dc.language", ()),
+            *meta.get("og:locale", ()),
+            _text(item.get("inLanguage")),
+        ],
+    )
     title = _first(_text(item.get("headline")), *said(_TITLES), *_properties(scope, "headline"), _title(document))
     return Metadata(
         title=_without_site(title, site_name)[: LONGEST["title"]],
         authors=_authors(names),
-        published=_date(_text(item.get("datePublished")), *said(_PUBLISHED), *_properties(scope, "datePublished"),
-                        _time(document)),
-        modified=_date(_text(item.get("dateModified")), *said(_MODIFIED), *_properties(scope, "dateModified")),
-        language=_language(document, [*meta.get("content-language", ()), *meta.get("dc.language", ()),
-                                      *meta.get("og:locale", ()), _text(item.get("inLanguage"))]),
+        published=_date(language, _text(item.get("datePublished")), *said(_PUBLISHED),
+                        *_properties(scope, "datePublished"), _time(document)),
+        modified=_date(language, _text(item.get("dateModified")), *said(_MODIFIED),
+                       *_properties(scope, "dateModified")),
+        language=language,
         site=site_name if len(site_name) <= LONGEST["name"] else "",
         description=_first(*said(_DESCRIPTIONS), _text(item.get("description")))[: LONGEST["description"]],
         address=_address(document, [*meta.get("og:url", ()), _text(item.get("url"))], base),
@@ -110,8 +128,8 @@ def _first(*values: str) -> str:
     return next((text for value in values if value and (text := plain(value[:4_000]))), "")
 
 
-def _date(*values: str) -> str:
-    return next((result for value in values if value and (result := iso_date(value))), "")
+def _date(language: str, *values: str) -> str:
+    return next((result for value in values if value and (result := iso_date(value, language))), "")
 
 
 def _meta(document: Document) -> dict[str, list[str]]:
@@ -134,11 +152,8 @@ def _json_items(document: Document) -> tuple[dict[str, Any], str]:
         text = script.text
         if len(text) > _MAX_JSON:
             continue
-        try:
-            value = json.loads(text.strip().removeprefix("<!--").removesuffix("-->"), strict=False)
-        except (ValueError, RecursionError):
-            continue
-        items += _flat(value)
+        for value in _json_values(text):
+            items += _flat(value)
     best: dict[str, Any] = {}
     site = ""
     for kinds in (_ARTICLES, _PAGES):
@@ -150,6 +165,31 @@ def _json_items(document: Document) -> tuple[dict[str, Any], str]:
     if best:
         best = {**best, **{key: _resolved(best.get(key), people) for key in ("author", "publisher")}}
     return best, site
+
+
+def _json_values(text: str) -> list[Any]:
+    """Return the values of JSON as pages write it, one after another, up to the first that cannot be read.
+
+    Comments, marks of CDATA, commas after the last value, escapes that JSON does not know, and a text escaped as a
+    whole are forgiven.
+    """
+    try:
+        return [json.loads(text, strict=False)]
+    except (ValueError, RecursionError):
+        text = html.unescape(text) if '"' not in text else text
+        text = _BESIDE_JSON.sub(lambda found: _NO_ESCAPE.sub(r"\1", found[1] or " "), text)
+        text = _LAST_COMMA.sub(r"\1", text)
+    values: list[Any] = []
+    decoder = json.JSONDecoder(strict=False)
+    place = _BETWEEN_JSON.match(text)
+    while place and place.end() < len(text) and len(values) < _MAX_ITEMS:
+        try:
+            value, end = decoder.raw_decode(text, place.end())
+        except (ValueError, RecursionError):
+            break
+        values.append(value)
+        place = _BETWEEN_JSON.match(text, end)
+    return values
 
 
 def _resolved(value: Any, items: dict[str, dict[str, Any]]) -> Any:
