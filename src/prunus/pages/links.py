@@ -14,6 +14,10 @@ from .tree import Tree, subtree_text
 
 _BASE: Final = re.compile(r"<base\b", re.IGNORECASE)
 _HEAD: Final = 65_536  # code points or bytes at a page's start in which <base> is looked for
+_REFRESH: Final = re.compile(rb"http-equiv\s*=\s*[\"']?\s*refresh", re.IGNORECASE)
+_REFRESHED: Final = re.compile(
+    r"\s*(\d{1,4})[\d.]*(?:\s*[;,]|\s)\s*(?:url\s*=\s*)?(?:\"([^\"]*)|'([^']*)|(.*))", re.IGNORECASE | re.DOTALL
+)
 _AROUND: Final = 200  # code points of context on each side of a link
 _CHROME: Final = frozenset({"nav", "footer", "aside", "header"})
 _PORTS: Final = {"http": ":80", "https": ":443"}
@@ -50,6 +54,31 @@ def base_of(tree: Tree) -> str:
         if isinstance(node, Element) and node.tag == "base" and node.attrs.get("href"):
             return _resolve(tree.url, str(node.attrs["href"]).strip()) or tree.url
     return tree.url
+
+
+def refresh_target(content: bytes, charset: str, most: int) -> str:
+    """Return the address to which a page's ``<meta http-equiv=refresh>`` leads within some seconds; '' without one.
+
+    It is as relative as it is written. One in ``<noscript>`` leads only readers without scripts, to a lesser page.
+
+    :param most: seconds.
+    """
+    head = content[:_HEAD]
+    if _REFRESH.search(head) is None:
+        return ""
+    base = ""
+    for node in parse(head, charset).descendants:
+        if not isinstance(node, Element):
+            continue
+        if node.tag == "base":
+            base = base or (node.attr("href") or "").strip()
+        elif node.tag == "meta" and (node.attr("http-equiv") or "").strip().lower() == "refresh":
+            said = _REFRESHED.match(node.attr("content") or "")
+            above = node.parent
+            shown = isinstance(above, Element) and above.tag != "noscript"  # nor in a <template>
+            if said and shown and int(said[1]) <= most:
+                return _absolute(base, (said[2] or said[3] or said[4] or "").strip())
+    return ""
 
 
 def canonical(url: str) -> str:

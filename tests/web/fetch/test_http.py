@@ -195,6 +195,40 @@ def test_loops_and_endless_redirects_end() -> None:
         assert len(server.requests) == 11
 
 
+def refreshing(content: str, before: str = "<!doctype html>") -> Answer:
+    return respond(f'{before}<meta http-equiv="Refresh" content="{content}"><p>Moved</p>', "Content-Type: text/html")
+
+
+@pytest.mark.parametrize(
+    "content", ["0;url=/b", "0; URL='/b'", "3, /b#x", "0.5;url=b", " 1 url = b", "0;b", "5;&#117;rl=/b"]
+)
+def test_a_refresh_within_seconds_is_followed(content: str) -> None:
+    with Server({"/a": refreshing(content), "/b": respond("there")}) as server:
+        page = fetch(door_to(server), server.url("/a"))
+    assert (page.content, page.final_url) == (b"there", server.url("/b"))
+
+
+@pytest.mark.parametrize(
+    ("content", "before"),
+    [("300;url=/b", ""), ("6;url=/b", ""), ("0", ""), ("0;url=/a", ""), ("0;url=", ""), ("0;url=javascript:go()", ""),
+     ("0;url=/b", "<noscript>"), ("0;url=/b", "<!--"), ("0;url=/b", "<template>"), ("now;url=/b", "")],
+)  # fmt: skip
+def test_other_pages_with_a_refresh_stay(content: str, before: str) -> None:
+    with Server({"/a": refreshing(content, before), "/b": respond("there")}) as server:
+        assert fetch(door_to(server), server.url("/a")).final_url == server.url("/a")
+
+
+def test_a_refresh_is_checked_and_counted_as_a_redirect_is() -> None:
+    with Server() as trap, Server({"/": refreshing(f"0;url=http://127.0.0.2:{trap.port}/")}) as server:
+        with pytest.raises(RefusedUrl):
+            fetch(door_to(server, ports=(80, 443, trap.port)), server.url())
+        assert trap.connections == 0
+    with Server({"/a": refreshing("0;/b"), "/b": redirect_to("/a")}) as server:
+        assert failing(door_to(server), server.url("/a")).kind == "redirects"
+    with Server(lambda request, connection: refreshing(f"0;{request.target}x")(request, connection)) as server:
+        assert "more than 10 redirects" in str(failing(door_to(server), server.url("/")))
+
+
 def test_a_redirect_without_a_place_is_no_page() -> None:
     with Server({"/": respond(b"", status="302 Found")}) as server:
         assert failing(door_to(server), server.url()).status == 302
@@ -467,12 +501,25 @@ def test_every_coding_that_is_asked_for_is_undone(coding: str) -> None:
 
 @pytest.mark.parametrize(
     ("coding", "body", "kind"),
-    [("gzip", b"no gzip at all", "encoding"), ("gzip", gzip.compress(b"x" * 9999, mtime=0)[:-20], "cut"), ("compress", b"x", "encoding"),
-     ("gzip, gzip", b"x", "encoding"), ("deflate", b"\x78\x9cgarbage", "encoding"), ("br", b"\xff" * 99, "encoding"), ("zstd", b"y" * 99, "encoding")],
+    [("gzip", b"\x1f\x8b no gzip at all", "encoding"), ("gzip", gzip.compress(b"x" * 9999, mtime=0)[:-20], "cut"), ("compress", b"x", "encoding"),
+     ("gzip, br", b"x", "encoding"), ("deflate", b"\x78\x9cgarbage", "encoding"), ("br", b"\xff" * 99, "encoding"), ("zstd", b"y" * 99 + b"\1", "encoding")],
 )  # fmt: skip
 def test_a_coding_that_is_damaged_or_unknown_is_an_error(coding: str, body: bytes, kind: str) -> None:
     with Server({"/": respond(body, f"Content-Encoding: {coding}")}) as server:
         assert failing(door_to(server), server.url(), FetchRules(retries=0)).kind == kind
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd", "utf-8", "none", "UTF-8, none", "binary", ""])
+@pytest.mark.parametrize("body", [b"<!doctype html><p>Gr\xf6\xdfe", b'{"tide": "Gr\xc3\xb6\xc3\x9fe"}'])
+def test_a_plain_body_is_read_whatever_coding_is_named(coding: str, body: bytes) -> None:
+    with Server({"/": respond(body, f"Content-Encoding: {coding}")}) as server:
+        assert fetch(door_to(server), server.url()).content == body
+
+
+def test_a_coding_named_twice_or_beside_a_charset_is_undone_once() -> None:
+    for coding in ("gzip, gzip", "utf-8, gzip", "x-gzip"):
+        with Server({"/": respond(gzip.compress(b"hello"), f"Content-Encoding: {coding}")}) as server:
+            assert fetch(door_to(server), server.url()).content == b"hello"
 
 
 def test_an_empty_body_with_a_coding_is_an_empty_page() -> None:

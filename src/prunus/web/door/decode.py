@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
@@ -15,6 +16,13 @@ from .errors import FetchFailed
 
 PIECE: Final = 256 * 1024
 """Largest decompressed piece, in bytes."""
+
+_CODINGS: Final = frozenset(
+    {"gzip", "deflate", "br", "zstd", "compress", "pack200-gzip", "exi", "aes128gcm", "dcb", "dcz"}
+)
+"""The registered content codings, but ``identity``."""
+
+_HEAD: Final = 4096
 
 
 class Decoder(Protocol):
@@ -38,17 +46,20 @@ def accept_encoding() -> str:
 def decoder(coding: str, url: str) -> Decoder | None:
     """Return the decoder for a Content-Encoding header; None for an uncompressed body.
 
+    Names of no coding (``utf-8``, ``none``) are passed over, as in browsers, and so is a repeated header.
+
     :raises FetchFailed: the coding is not in :func:`accept_encoding`, or the header lists several codings.
     """
-    name = coding.strip().lower()
-    if name in ("", "identity"):
+    names = {name.strip().lower().removeprefix("x-") for name in coding.split(",")} & _CODINGS
+    if not names:
         return None
-    if name in ("gzip", "x-gzip", "deflate"):
-        return _Zlib(gzip=name != "deflate")
+    name = ", ".join(sorted(names))
+    if name in ("gzip", "deflate"):
+        return _OrPlain(_Zlib(gzip=name == "gzip"))
     if name == "br":
-        return _Brotli(brotli.Decompressor())
+        return _OrPlain(_Brotli(brotli.Decompressor()))
     if name == "zstd" and _zstd():
-        return _Zstd(_zstd())
+        return _OrPlain(_Zstd(_zstd()))
     raise FetchFailed(
         url, "encoding", f"the content coding {name[:40]!r} is not supported; accepted: {accept_encoding()}"
     )
@@ -61,10 +72,55 @@ def decompress(body_decoder: Decoder, data: bytes, url: str) -> Iterator[bytes]:
     """
     try:
         yield from body_decoder.feed(data)
-    except Exception as error:  # each library raises its own error class; any other error is a bug
-        if not isinstance(error, zlib.error | EOFError) and type(error).__name__ not in ("error", "ZstdError"):
+    except Exception as error:
+        if not _is_damage(error):
             raise
         raise FetchFailed(url, "encoding", f"the compressed response is damaged ({str(error)[:80]})") from error
+
+
+def _is_damage(error: Exception) -> bool:
+    """Tell whether a library raised its error for damaged data; any other error is a bug."""
+    return isinstance(error, zlib.error | EOFError) or type(error).__name__ in ("error", "ZstdError")
+
+
+def _is_text(data: bytes) -> bool:
+    """Tell whether a body is markup or UTF-8 text, by its beginning."""
+    head = data[:_HEAD]
+    if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        return True
+    try:
+        text, _ = codecs.utf_8_decode(head, "strict", False)
+    except UnicodeDecodeError:
+        return False
+    return "".join(text.split()).isprintable()
+
+
+class _OrPlain:
+    """Decompresses a body, and passes on one that is plain text although its header names a coding."""
+
+    def __init__(self, inner: Decoder) -> None:
+        self._inner = inner
+        self._held: bytes | None = b""  # the body until anything was decompressed
+        self._plain = False
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        if self._plain:
+            yield data
+            return
+        if self._held is not None:
+            self._held += data
+        try:
+            for piece in self._inner.feed(data):
+                self._held = None
+                yield piece
+        except Exception as error:
+            if not _is_damage(error) or self._held is None or not _is_text(self._held):
+                raise
+            self._plain = True
+            yield self._held
+
+    def whole(self) -> bool:
+        return self._plain or self._inner.whole()
 
 
 class _Zlib:

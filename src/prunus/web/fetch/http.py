@@ -21,8 +21,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import httpx
 
-from ...core.errors import OutsideFailed, PrunusError, errors_of_page
+from ...core.errors import BadPage, OutsideFailed, PrunusError, errors_of_page
 from ...core.types import Page
+from ...pages.clean.elements import scheme_of
+from ...pages.links import refresh_target
 from ..door.egress import Egress
 from ..door.errors import BUSY, FetchFailed, RefusedUrl, printable_url
 from ..door.transport import LOCATION
@@ -170,6 +172,8 @@ _TYPE: Final = re.compile(r"\s*([A-Za-z0-9!#$&^_.+-]{1,127}/[A-Za-z0-9!#$&^_.+-]
 _CHARSET: Final = re.compile(r""";\s*+charset\s*+=\s*+["']?\s*+([A-Za-z0-9_.:+-]{1,40})""", re.IGNORECASE)
 
 _REDIRECTS: Final = (301, 302, 303, 307, 308)
+_HTML: Final = ("", "text/html", "application/xhtml+xml")
+_REFRESH_SECONDS: Final = 5  # a page that shows itself longer is meant to be read
 _STALE_ALLOWED: Final = ("connect", "cut", "dns", "timeout")
 _MAX_OTHER_BODY: Final = 64 * 1024
 """Most bytes to read of the body of a redirect or an error; a body read to its end leaves the connection reusable."""
@@ -322,9 +326,13 @@ class HttpFetcher:
         visited: set[tuple[str, str]] = set()
         for _ in range(limits.max_redirects + 1):
             page = await self._hop(session, url, cookies, budget)
-            if page.status not in _REDIRECTS or "location" not in page.headers:
-                return _success_or_raise(page, self._clock.now())
-            target = self._redirect_target(url, page.headers["location"])
+            refresh = page.status not in _REDIRECTS or "location" not in page.headers
+            location = _refresh(_success_or_raise(page, self._clock.now())) if refresh else page.headers["location"]
+            if not location:
+                return page
+            target = self._redirect_target(url, location)
+            if refresh and str(target) == str(url):  # it loads itself again, for news
+                return page
             if target.origin != url.origin:
                 cookies.clear()
             step = (str(target), repr(sorted((cookie.name, cookie.value) for cookie in cookies.jar)))
@@ -481,6 +489,17 @@ def _page(url: str, status: int, headers: Mapping[str, str], content: bytes, now
         snapshot=hashlib.sha256(content).hexdigest(),
         headers={name: value for name, value in headers.items() if name in KEPT},
     )
+
+
+def _refresh(page: Page) -> str:
+    """Return the address to which a page sends its readers by a ``<meta>`` element; '' where it is the page itself."""
+    if page.media_type not in _HTML or not isinstance(page.content, bytes):
+        return ""
+    try:
+        location = refresh_target(page.content, page.charset, _REFRESH_SECONDS)
+    except BadPage:  # whoever reads the page says so
+        return ""
+    return location if scheme_of(location) in ("", "http", "https") else ""
 
 
 def _success_or_raise(page: Page, now: float) -> Page:
