@@ -142,3 +142,18 @@ def test_a_second_question_changes_nothing_of_the_first(embedder: object) -> Non
 def test_prune_takes_it_by_name() -> None:
     found = prunus.prune(PAGE, "When was the lighthouse built?", budget=60, options=prunus.Options(scorer="trees"))
     assert "1871" in found.output
+
+
+@pytest.mark.parametrize("scorer", ["trees", "bm25", "hybrid", "embedding"])
+def test_a_row_is_scored_with_the_label_that_spans_it_from_above(scorer: str, embedder: object) -> None:
+    head = "<table><tr><th>Year<th>Quarter<th>Boats"
+    once = "".join(
+        f"<tr><td rowspan=2>{year}<td>Q1<td>{year % 7}12<tr><td>Q2<td>{year % 7}49" for year in range(1990, 2000)
+    )
+    each = "".join(
+        f"<tr><td>{year}<td>Q1<td>{year % 7}12<tr><td>{year}<td>Q2<td>{year % 7}49" for year in range(1990, 2000)
+    )
+    spanned, repeated = blocks_of(head + once + "</table>"), blocks_of(head + each + "</table>")
+    engine = make_engine("scorer", scorer, embedder=embedder)
+    asked = "How many boats in Q2 of 1994?"
+    assert [int(np.argmax(engine.score(asked, blocks))) for blocks in (spanned, repeated)] == [10, 10]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..core.deadline import checked
 from ..pages.clean import rules
-from ..pages.grid import header_rows
+from ..pages.table_headers import header_rows
 from ..pages.tree import Tree, subtree_text
 
 LEAD_LENGTH = 300

@@ -15,7 +15,8 @@ from typing import Final
 from ..core.deadline import checked
 from ..core.text.words import SYLLABIC, UNSPACED, count_words, sentence_spans
 from ..pages.clean import rules
-from ..pages.grid import header_rows, row_cells
+from ..pages.grid import row_cells
+from ..pages.table_headers import header_rows
 from ..pages.tree import Tree
 from ..pages.write.selection import AFTER, BEFORE
 

@@ -17,7 +17,8 @@ from ..core.ports import Segment
 from ..core.text.words import sentence_spans
 from ..core.types import BlockRecord, Span
 from ..pages.clean import rules
-from ..pages.grid import header_rows, placed_cells, row_cells, table_rows
+from ..pages.grid import placed_cells, row_cells, table_rows
+from ..pages.table_headers import header_rows
 from ..pages.tree import Tree, subtree_text
 from .breadcrumbs import breadcrumbs_of
 

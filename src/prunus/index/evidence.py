@@ -26,7 +26,7 @@ from ..core.types import Citation, Span
 from ..evidence.blocks import Block, Blocks, Units, cut
 from ..evidence.documents import Documents
 from ..pages.clean.walk import clean_tree
-from ..pages.grid import header_rows
+from ..pages.table_headers import header_rows
 from ..pages.tree import Tree
 from ..pages.write.selection import AFTER, BEFORE
 from .nodes import IndexedDocument, Node, NodeStore, version_of

@@ -253,20 +253,3 @@ def begins_inline(tree: NodeArrays, mask: bytearray | None, node: int) -> bool:
     while tree.tag[node] in rules.INLINE and tree.end[node] > node + 1:
         node = node + 1 if mask is None else next_kept(mask, node + 1, tree.end[node])
     return node >= len(tree) or not tree.tag[node] or tree.tag[node] in rules.INLINE
-
-
-def header_rows(tree: NodeArrays, table: int) -> set[int]:
-    """Return the rows at a table's top that label its columns: <thead>, or up to four rows of <th> alone.
-
-    A table that would be all header has none.
-    """
-    headers: set[int] = set()
-    rows = first_rows(tree, table, 5)  # one more than can be headers: it tells whether other rows follow
-    for row in rows[:4]:
-        cells = row_cells(tree, row)
-        labels = all(tree.tag[cell] == "th" or not tree.word_count(cell) for cell in cells)
-        if tree.tag[tree.parent[row]] == "thead" or (cells and labels and tree.word_count(row)):
-            headers.add(row)
-        else:
-            break
-    return headers if len(headers) < len(rows) else set()

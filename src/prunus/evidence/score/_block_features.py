@@ -19,7 +19,7 @@ from ...core.text.bm25 import BM25, query_terms, stem, tokens
 from ...pages.tree import subtree_text
 from ..blocks import Blocks, is_overview
 from . import bm25, embedding
-from ._signals import group_means, groups, headings, link_density, scaled
+from ._signals import group_means, groups, headings, labelled_texts, link_density, scaled
 from .hybrid import HybridWeights, compares, fused
 
 LAYOUT: Final = (
@@ -282,7 +282,7 @@ class QuestionFeatures:
             result[index] = known
         key = np.zeros(self.count)
         for index in np.flatnonzero((self.tables >= 0) & self.own.any(axis=1)).tolist():
-            key[index] = self._share([self.blocks.texts[index].split("\t", 1)[0][:_HEADING_LETTERS]])
+            key[index] = self._share([labelled_texts(self.blocks)[index].split("\t", 1)[0][:_HEADING_LETTERS]])
         return {
             "headings_named": result[:, 0],
             "last_heading": result[:, 1],
@@ -327,7 +327,7 @@ class QuestionFeatures:
         known = self.blocks.cache.get(key)
         if not isinstance(known, np.ndarray):
             kind = next(kind for kind in asked_kinds(self.query) if kind.name == name)
-            held = (any(pattern.search(text) for pattern in kind.held) for text in self.blocks.texts)
+            held = (any(pattern.search(text) for pattern in kind.held) for text in labelled_texts(self.blocks))
             known = np.fromiter(held, np.float64, self.count)
             self.blocks.cache[key] = known
         return np.asarray(known, np.float64)

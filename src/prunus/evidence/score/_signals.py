@@ -9,11 +9,15 @@ from numpy.typing import NDArray
 
 from ...core.text.bm25 import BM25, query_terms
 from ...pages.clean.rules import HEADINGS
-from ...pages.tree import subtree_text
+from ...pages.grid import has_rowspans, placed_cells, table_rows
+from ...pages.tree import Tree, subtree_text
 from ..blocks import Blocks
 
 _HEADING_LENGTH = 200
 """Code points of each heading that are used."""
+
+_LABEL_LENGTH = 100
+"""Code points of a label from above that are used: a longer cell is no label."""
 
 
 def above_texts(blocks: Blocks) -> list[str]:
@@ -33,6 +37,41 @@ def above_texts(blocks: Blocks) -> list[str]:
         texts.append("\n".join([*parts, context.lead]) if context.lead else "\n".join(parts))
     blocks.cache["above"] = texts
     return texts
+
+
+def labelled_texts(blocks: Blocks) -> list[str]:
+    """Return the text of each block, behind the cells that span its row from rows above, as if it repeated them."""
+    known = blocks.cache.get("labelled")
+    if isinstance(known, list):
+        return known
+    texts = list(blocks.texts)
+    tables: dict[tuple[int, int], dict[int, str]] = {}
+    for index, (block, context) in enumerate(zip(blocks.blocks, blocks.contexts, strict=True)):
+        tree, table, row = blocks.trees[block.document], context.table, block.lo
+        if table < 0 or not has_rowspans(tree, table):
+            continue
+        while row > table and tree.tag[row] != "tr":
+            row = tree.parent[row]
+        labels = tables.get((block.document, table))
+        if labels is None:
+            labels = tables[block.document, table] = _labels_from_above(tree, table)
+        if labels.get(row):
+            texts[index] = f"{labels[row]}\t{texts[index]}"
+    blocks.cache["labelled"] = texts
+    return texts
+
+
+def _labels_from_above(tree: Tree, table: int) -> dict[int, str]:
+    """Map each row of a table to the text of the cells that span it from rows above."""
+    texts: dict[int, str] = {}
+    labels = {}
+    for row, line in placed_cells(tree, table_rows(tree, table)):
+        above = [cell for _, cell, _ in line if tree.parent[cell] != row]
+        for cell in above:
+            if cell not in texts:
+                texts[cell] = subtree_text(tree, cell)[:_LABEL_LENGTH]
+        labels[row] = "\t".join(filter(None, (texts[cell] for cell in above)))
+    return labels
 
 
 def groups(blocks: Blocks, kind: str) -> NDArray[np.int64]:

@@ -22,7 +22,7 @@ from ...core.errors import BadInput
 from ...core.ports import Embedder, Reranker
 from ..blocks import Blocks, Scorer
 from . import trees
-from ._signals import above_texts, rank_headers_below_rows
+from ._signals import above_texts, labelled_texts, rank_headers_below_rows
 
 CANDIDATES = 64
 """Blocks that the reranker reads by default."""
@@ -85,7 +85,7 @@ def _texts_with_above(blocks: Blocks, longest: int) -> list[str]:
         return known
     texts = [
         (f"{above[:longest]}\n{text}" if above else text)[:POINTS]
-        for above, text in zip(above_texts(blocks), blocks.texts, strict=True)
+        for above, text in zip(above_texts(blocks), labelled_texts(blocks), strict=True)
     ]
     blocks.cache[key] = texts
     return texts

@@ -9,7 +9,7 @@ from ...core.deadline import check
 from ...core.ports import Embedder, Vectors
 from ...core.text.likeness import Likeness
 from ..blocks import Blocks
-from ._signals import above_texts
+from ._signals import above_texts, labelled_texts
 
 ABOVE_SHARE = 0.3
 """Share of the headings and the lead in a block's vector (chosen on the dev half)."""
@@ -80,7 +80,9 @@ class Engine:
         for text in above:
             if text:
                 places.setdefault(text, len(places))
-        vectors = self.embedder.embed([text or " " for text in blocks.texts[start : start + CHUNK]], "document")
+        vectors = self.embedder.embed(
+            [text or " " for text in labelled_texts(blocks)[start : start + CHUNK]], "document"
+        )
         if places:
             lead = self.embedder.embed(list(places), "document")
             rows = np.asarray([places.get(text, -1) for text in above])

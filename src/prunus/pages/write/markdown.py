@@ -6,7 +6,8 @@ import re
 from typing import Final
 
 from ..clean import rules
-from ..grid import header_rows, item_numbers, next_kept, row_cells, table_rows
+from ..grid import item_numbers, next_kept, row_cells, table_rows
+from ..table_headers import header_rows
 from ..text_forms import draws_quotes
 from ..tree import Tree
 from .inline import Line, destination, escape_heading, escape_label, escape_markdown, escape_rows, html_block

@@ -1,0 +1,124 @@
+"""The rows that label the columns of a table."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from .grid import first_rows, placed_cells, row_cells, span
+from .node_arrays import NodeArrays
+
+_MOST: Final = 4
+"""Header rows of a table at most."""
+
+_SAMPLE: Final = 4
+"""Rows below a header that tell which columns hold numbers."""
+
+_LONGEST: Final = 12
+"""Words of a label at most."""
+
+_NODES: Final = 40
+"""Nodes of a label or a number at most."""
+
+_NUMBER: Final = re.compile(r"\W*\d[\d\W]*(?:[^\W\d]{1,4}\W*)?")
+"""A number, perhaps with a sign, a currency or a short unit."""
+
+_YEAR: Final = re.compile(r"\W*(?:19|20)\d\d\W*")
+
+
+def header_rows(tree: NodeArrays, table: int) -> frozenset[int]:
+    """Return the rows at a table's top that label its columns, at most four.
+
+    They are rows of <thead>, rows of <th> or of bold words alone, words over columns of numbers, and rows into which
+    cells of these reach. A table that would be all header has none.
+    """
+    key = ("header rows", table)
+    known: frozenset[int] | None = tree.cache.get(key)
+    if known is None:
+        rows = first_rows(tree, table, _MOST + _SAMPLE)
+        count = _marked(tree, rows) or _over_numbers(tree, rows)
+        known = tree.cache[key] = frozenset(rows[:count] if count < len(rows) else ())
+    return known
+
+
+def _marked(tree: NodeArrays, rows: list[int]) -> int:
+    """Return how many rows at the top are headers by their elements."""
+    count = reach = most = 0
+    bold = False
+    for row in rows[:_MOST]:
+        cells = [cell for cell in row_cells(tree, row) if tree.word_count(cell)]
+        plain = [cell for cell in cells if tree.tag[cell] != "th"]
+        if tree.tag[tree.parent[row]] != "thead" and (plain or not cells):
+            if plain and all(_is_bold(tree, cell) for cell in plain):
+                bold = True
+            elif count >= reach or not _are_labels(tree, cells):
+                break
+        count += 1
+        most = max(most, len(cells))
+        reach = max(reach, _reach(tree, rows, count))
+    if bold and (most < 2 or count == _MOST):  # a title above a layout, or a table whose words are all bold
+        return 0
+    return count
+
+
+def _over_numbers(tree: NodeArrays, rows: list[int]) -> int:
+    """Return how many rows at the top hold words over columns of numbers."""
+    count = reach = 1
+    while count < min(_MOST, len(rows)):
+        reach = max(reach, _reach(tree, rows, count))
+        if count == reach and all(span(tree, cell, "colspan") < 2 for cell in row_cells(tree, rows[count - 1])):
+            break
+        count += 1
+    if len(rows) < count + 2 or not all(_are_labels(tree, row_cells(tree, row)) for row in rows[:count]):
+        return 0
+    lines = [{column: cell for column, cell, _ in line} for _, line in placed_cells(tree, rows)]
+    head, below = lines[count - 1], [line for line in lines[count:] if len(line) > 1]  # one cell: a title of rows
+    if len(head) < 2 or len(below) < 2 or any(len(line) != len(head) for line in below):
+        return 0
+    numbers = 0
+    for place, (column, cell) in enumerate(head.items()):
+        texts = [_text(tree, line[column]) for line in below if column in line]
+        filled = [text for text in texts if any(map(str.isalnum, text))]
+        year = bool(_YEAR.fullmatch(_text(tree, cell)))
+        if (place and not tree.word_count(cell)) or (year and any(map(_YEAR.fullmatch, filled))):
+            return 0
+        numbers += len(filled) > 1 and all(map(_NUMBER.fullmatch, filled))
+    return count if numbers == len(head) or (numbers and len(head) > 2) else 0
+
+
+def _reach(tree: NodeArrays, rows: list[int], count: int) -> int:
+    """Return the number of the rows at the top that end where the cells of the last of ``count`` rows end."""
+    row = rows[count - 1]
+    heights = [span(tree, cell, "rowspan") for cell in row_cells(tree, row)]
+    end = count - 1 + max(heights, default=1)
+    inside = end - count + 1 > 1 and end <= len(rows) and tree.parent[rows[end - 1]] == tree.parent[row]
+    return end if inside else count
+
+
+def _is_bold(tree: NodeArrays, cell: int) -> bool:
+    """Tell whether a cell holds a short text in bold alone."""
+    words = tree.word_count(cell)
+    if words > _LONGEST or tree.end[cell] - cell > _NODES:
+        return False
+    node, bold = cell + 1, 0
+    while node < tree.end[cell]:
+        inside = tree.tag[node] in ("b", "strong")
+        bold += tree.word_count(node) if inside else 0
+        node = tree.end[node] if inside else node + 1
+    return bold == words
+
+
+def _are_labels(tree: NodeArrays, cells: list[int]) -> bool:
+    """Tell whether cells hold short texts that are no numbers; years may label columns."""
+    for cell in cells:
+        if tree.word_count(cell) > _LONGEST or tree.end[cell] - cell > _NODES:
+            return False
+        text = _text(tree, cell)
+        if _NUMBER.fullmatch(text) and not _YEAR.fullmatch(text):
+            return False
+    return any(map(tree.word_count, cells))
+
+
+def _text(tree: NodeArrays, cell: int) -> str:
+    """Return the words of a short cell."""
+    return "".join(tree.text[cell + 1 : min(tree.end[cell], cell + _NODES)])
