@@ -43,6 +43,7 @@ from .elements import (
 )
 from .formula import draws_formula, formula_text, plain_tex
 from .hidden import Inside, Styles, is_hidden, is_struck
+from .panels import opened_panels
 from .parse import FORMER, Document, Element, Text, parse, without_surrogates
 from .tree_builder import FILLED, START, GrowingTree, close_gaps, drop_doubled_noscripts, strike
 
@@ -188,7 +189,7 @@ class _Walk(GrowingTree):
     entered, -1 where only its children are kept. An element whose mark equals ``content`` at its end shows nothing.
     """
 
-    __slots__ = ("content", "hidden", "mark", "marked", "settled", "styles", "unseen")
+    __slots__ = ("content", "hidden", "mark", "marked", "panels", "settled", "styles", "unseen")
 
     def __init__(self, with_origins: bool) -> None:
         super().__init__(with_origins)
@@ -196,6 +197,7 @@ class _Walk(GrowingTree):
         self.hidden: Hidden = {}
         self.mark = -1
         self.marked: set[Any] = set()
+        self.panels: dict[Element, str] = {}
         self.styles = Styles(None)
         self.unseen: set[Any] = set()
         self.settled: set[Any] = set()
@@ -207,6 +209,7 @@ class _Walk(GrowingTree):
         self.marked = set(document.select(_MARKED))  # one native search is cheaper than a test of every element
         self.hidden = hidden_by_sheets(document, self.styles)
         self.marked.update(self.hidden)
+        self.panels = opened_panels(document, self._is_unseen)
         nodes: Iterator[Any] = iter([node for node in document.children if type(node) is element])
         levels: list[tuple[Iterator[Any], int]] = []  # the siblings after each open element, and its mark
         for _ in checked(count()):
@@ -227,7 +230,7 @@ class _Walk(GrowingTree):
                 nodes, mark = levels.pop()
                 if mark >= 0:
                     self._leave(mark)
-        self.marked, self.hidden = set(), {}
+        self.marked, self.hidden, self.panels = set(), {}, {}
         self.unseen, self.settled, self.styles = set(), set(), Styles(None)
         self.spacer = None  # free the DOM: each node holds the whole of it
 
@@ -247,6 +250,10 @@ class _Walk(GrowingTree):
                 return None
             if node in self.unseen:
                 return None
+            if node in self.panels and node not in self.settled:
+                self.settled.add(node)
+                if flags & KIND in (BLOCK, MORE) and tag not in _HOLD_ROWS | _ROWS:
+                    return self._open_panel(node)
             if node not in self.settled and self._is_unseen(node):
                 again = self.hidden.get(node)
                 if again:
@@ -314,6 +321,19 @@ class _Walk(GrowingTree):
             self.settled.update(inside.settled)
             self.marked.update(inside.unseen)
         return inside.seen
+
+    def _open_panel(self, node: Element) -> Sequence[Any] | None:
+        """Enter a panel that a reader can open: a closed <details> around it, under the words of its control."""
+        self._line_end()
+        label = self.panels[node]
+        inner = self._open(node, "details", KINDS["details"], None, (node,))
+        if label:
+            position = len(self.tag)
+            self._add("summary", BLOCK, "", None, node)
+            self._add_words(label, node, len(self.open) + 1)
+            self._line_end()
+            self._ended(position)
+        return inner
 
     def _has_formula_beside(self, image: Element) -> bool:
         """Tell whether a reader sees MathML beside a drawn formula."""

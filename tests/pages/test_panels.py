@@ -1,0 +1,72 @@
+"""Panels that a visible control opens are kept, closed; other hidden text stays out."""
+
+from __future__ import annotations
+
+import pytest
+
+from prunus.pages.clean.walk import clean_tree
+
+PANEL = "Call 555 0100."
+
+
+def text_of(page: str) -> str:
+    return clean_tree(f"<h1>Notes</h1>{page}<p>End</p>").canonical
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        f"<button aria-controls=a>Berths</button><div id=a hidden>{PANEL}</div>",
+        f"<h3><button aria-controls='z a'>Berths</button></h3><div id=a style='display:none'><p>{PANEL}</div>",
+        f"<style>.off{{display:none}}</style><a href=#a role=tab>Berths</a><section id=a class=off>{PANEL}</section>",
+        f"<div id=a hidden role=tabpanel aria-labelledby=b>{PANEL}</div><span id=b role=tab>Berths</span>",
+        f"<button data-bs-toggle=collapse data-bs-target=#a>Berths</button><p id=a hidden>{PANEL}</p>",
+        f"<button aria-controls=a aria-haspopup=false><i hidden>x</i>Berths</button><ul id=a hidden><li>{PANEL}</ul>",
+        f"<nav><a role=tab aria-controls=a>Berths</a></nav><div id=a hidden>{PANEL}</div>",
+        f"<article><header><button aria-controls=a>Berths</button></header><div id=a hidden>{PANEL}</div></article>",
+        f"<button aria-controls=o>All</button><div id=o hidden><b aria-controls=a>Berths</b><div id=a hidden>{PANEL}</div></div>",
+    ],
+)
+def test_a_panel_that_a_visible_control_names_is_a_closed_details(page: str) -> None:
+    tree = clean_tree(page)
+    assert "details" in tree.tag and PANEL in tree.canonical and "open" not in str(tree.attrs)
+
+
+@pytest.mark.parametrize("row", ["<table><tr id=a hidden><td>{}</table>", "<dl><dd id=a hidden>{}</dl>"])
+def test_a_panel_that_cannot_stand_in_details_is_shown(row: str) -> None:
+    assert PANEL in text_of("<button aria-controls=a>More</button>" + row.format(PANEL))
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<div id=a hidden>{}</div>",
+        "<button aria-controls=b>Berths</button><div id=a hidden>{}</div>",
+        "<button aria-controls=a></button><div id=a hidden>{}</div>",
+        "<button aria-controls=a>▾</button><div id=a hidden>{}</div>",
+        "<button aria-controls=a><span hidden>Berths</span></button><div id=a hidden>{}</div>",
+        "<button aria-controls=a aria-label=Berths><svg><title>Berths</title></svg></button><div id=a hidden>{}</div>",
+        "<button hidden aria-controls=a>Berths</button><div id=a hidden>{}</div>",
+        "<div style='display:none'><button aria-controls=a>Berths</button></div><div id=a hidden>{}</div>",
+        "<div style='font-size:0'><button aria-controls=a>Berths</button></div><div id=a hidden>{}</div>",
+        "<button aria-controls=a>Berths</button><div hidden><div id=a hidden>{}</div></div>",
+        "<button aria-controls=a>Berths</button><div id=a hidden>Call us <p hidden>{}</p></div>",
+        "<div id=a hidden><button aria-controls=a>Berths</button>{}</div>",
+        "<div id=a hidden><b aria-controls=b>B</b>{}</div><div id=b hidden><b aria-controls=a>A</b></div>",
+        "<button aria-haspopup=menu aria-controls=a>Site</button><div id=a hidden>{}</div>",
+        "<button aria-controls=a>Sign up</button><div id=a role=dialog hidden>{}</div>",
+        "<nav><button aria-controls=a>Site</button></nav><div id=a hidden>{}</div>",
+        "<input aria-controls=a value=Berths><div id=a hidden>{}</div>",
+        f"<button aria-controls=a>{'Berths ' * 40}</button><div id=a hidden>{{}}</div>",
+    ],
+)
+def test_hidden_text_that_no_visible_control_names_stays_out(page: str) -> None:
+    assert PANEL not in text_of(page.format(PANEL))
+
+
+def test_a_panel_has_the_words_of_its_control_where_they_do_not_stand_before_it() -> None:
+    tabs = "<b role=tab aria-controls=a>npm</b> <b role=tab aria-controls=b>pip</b>"
+    panels = "<div id=a>npm install</div><div id=b hidden>pip install</div>"
+    assert text_of(tabs + panels) == "Notes\nnpm pip\nnpm install\npip\npip install\nEnd"
+    assert text_of("<b aria-controls=a>npm</b><div id=a hidden>install</div>") == "Notes\nnpm\ninstall\nEnd"
+    assert text_of("<b aria-controls=a>npm</b><i>-</i><div id=a hidden> </div>") == "Notes\nnpm-\nEnd"
