@@ -51,6 +51,14 @@ def seconds(piece: str, times: int) -> float:
 
 
 CASES = """
+Die Stadt zahlt 12 Mio. Euro und 3 Mrd. Kronen.| Rund 50 Tsd. Menschen kamen.
+Es waren 5 Mio.| Das ist viel.
+Acme Inc. Chief Ann Gray spoke to Hale Jr. Wednesday night.| Nobody heard it.
+He works for Acme Inc.| The firm is big.
+Im 4. Quartal und am 3. Tag nach der 2. Wahl stieg es.| Die 1. und 2. Klasse fehlte.
+Er wurde 2.| Danach kam er am 5.| Dann ging er.| Weiter in Kapitel 3.| Inhalt und Form.
+他来了。|“你好”，她说。|“真的吗？”|他走了。
+他来了！|"你好"，她说。|《海》是书。
 At 5 a.m. Mr. Smith drove off.| He slept until 7 P.M.| Mr. Jones did not.
 The dealer paid Mr. Ito, Mrs. Lund and Dr. Abbott.| Nobody else came.
 She has lived in the U.S. Government quarter for years.| She likes the U.S.| The food is good.

@@ -27,13 +27,29 @@ NUMBERED: Final = frozenset(
 """Abbreviations before a number, as ``no. 5``; elsewhere ordinary words."""
 
 ABBREVIATIONS: Final = frozenset(
-    """al etc inc ltd llc co corp bros dept univ assn ave blvd rd hwy cl dist ind jr sr esq ph.d m.d b.a m.a d.c a.d b.c
+    """al etc llc bros dept univ assn ave blvd rd hwy cl dist ind esq ph.d m.d b.a m.a d.c a.d b.c
     jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat sun est min max misc abbr
-    eds hrsg jhd usw evtl ggf inkl exkl str mio mrd tsd geb gest ehem jur dipl mwst hg red ej pbro lic arq gral cía cia
+    eds hrsg jhd usw evtl ggf inkl exkl str geb gest ehem dipl mwst hg red ej pbro lic arq gral cía cia
     dpto avda apdo tfno dcha izq ud uds vd vds admón osv ekskl mv jf pga vha dvs gl kgl med f.e
     гг г в вв руб коп тыс млн млрд стр рис см гл др пр т.д т.п т.е т.к и.о н.э обл р ред ss sgg segg pagg""".split()
 )
 """Abbreviations that end a sentence only before a capital letter."""
+
+BEFORE_NOUNS: Final = frozenset("inc ltd co corp jr sr mio mrd tsd mld mln fa fam med phil jur habil".split())
+"""Abbreviations before nouns with a capital letter, as ``5 Mio. Euro`` and ``Acme Inc. Chief Jane Doe``: the last word
+of a sentence only where a word of STARTERS or STARTERS_ELSEWHERE follows."""
+
+STARTERS_ELSEWHERE: Final = frozenset(
+    """der die das den dem ein eine einen einer er sie es wir ihr ich man wer was wie wo wann warum wenn weil da dann
+    danach dabei dafür damit davon dazu daher deshalb denn doch aber und auch also als an am auf aus bei beim bis durch
+    für gegen im in ins mit nach ohne seit so sowie trotz über um unter vom von vor während zu zum zur zwischen diese
+    dieser dieses diesen diesem alle andere jede jeder jedes kein keine mehr nun nur noch schon sein seine ihre unser
+    unsere hier dort heute gestern morgen zudem außerdem jedoch dennoch allerdings insgesamt dagegen später zuvor
+    bereits laut ob obwohl nachdem bevor viele einige mehrere solche rund etwa
+    le la les il elle ils elles un une ce cette cela nous vous selon el los las una en este esta esto según
+    lo gli i è questo questa secondo het een hij zij dit det de en ett han hun hon jeg jag vi på dette""".split()
+)
+"""Words that begin a sentence in other languages than English; the more in German, whose nouns have capital letters."""
 
 STARTERS: Final = frozenset(
     """a after all also although an and another any are as at because before being both but by can could despite did do

@@ -11,7 +11,19 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from .abbreviations import ABBREVIATIONS, LABELLED, MONTHS, NAMES, NUMBERED, SHOUTED, STARTERS, TITLES, ZONES
+from .abbreviations import (
+    ABBREVIATIONS,
+    BEFORE_NOUNS,
+    LABELLED,
+    MONTHS,
+    NAMES,
+    NUMBERED,
+    SHOUTED,
+    STARTERS,
+    STARTERS_ELSEWHERE,
+    TITLES,
+    ZONES,
+)
 from .numbers import bounded_int, in_ascii
 
 _WIDE: Final = frozenset("\u3002\uff0e\uff01\uff1f\uff61\u0964\u0965\u1362\u1367\u1368\u104a\u104b")
@@ -42,6 +54,12 @@ _ITEM: Final = re.compile(r"(?:\s|\A)(\(?(?:(\d{1,3})\.?|([a-z])|(i{1,3}|iv|vi{0
 _ROMANS: Final = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x")
 _LAST_WORD: Final = re.compile(rf"[^\s(\[\"'\u201c\u2018/{_BULLETS}-]*$")
 _NEXT_WORD: Final = re.compile(r"[^\W_]+(?:['\u2019][a-z]+)?")
+_ORDINAL: Final = re.compile(
+    r"(?:\b[Dd](?:er|ie|as|en|em|es)|(?<!\bI )\b[Aa]m|\b[Ii]m|\b[Zz]u[mr]|\b[Vv]om|\b[Bb]eim|\b[Ee]ine?[mnrs]?"
+    r"|\d\. (?:und|oder|bis)) \Z"
+)
+"""Before a German ordinal: ``im 4. Quartal``, ``die 1. und 2. Klasse``."""
+
 _ACRONYM: Final = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
 _PLAIN: Final = re.compile(r"(?:[^\W\d_]{2,}|\d[\d,]*)")
 _ROMAN: Final = re.compile(r"[IVXLC]+\b")
@@ -216,6 +234,11 @@ def _cuts(text: str, wrapped: bool) -> Iterator[int]:
             continue
         while region < len(enclosed) and enclosed[region][1] <= start:
             region += 1
+        for opening, _ in enclosed[region : region + 2]:
+            if (
+                start < opening < end and text[opening] != "["
+            ):  # a quotation opens right behind the stop: 他来了。“你好。”
+                end = opening
         inside = region < len(enclosed) and enclosed[region][0] < start and end < enclosed[region][1]
         if text[start] in "\n\r":
             if wrapped and _continues(text, start, end):
@@ -377,8 +400,14 @@ def _ends_word(text: str, start: int, ahead: str, begin: int) -> bool:
     if raw and heads and following.isupper() and (_HEADING.fullmatch(raw) or raw in ("P.S", "N.B")):
         return False  # number of the segment: "II. Methods", "Q. Who?"
     if raw.isdigit() and len(raw) <= 3:
-        # "1." at the head of a segment numbers it; "13. Februar" is a date
-        return not heads and after.lower() not in MONTHS
+        # "1." at the head of a segment numbers it; "13. Februar" is a date, "im 2. Weltkrieg" an ordinal
+        if heads or after.lower() in MONTHS:
+            return False
+        is_ordinal = _ORDINAL.search(text[max(begin, start - _LOOK) : start - len(raw)]) and following.isupper()
+        return not is_ordinal or after.lower() in STARTERS_ELSEWHERE
+    if last in BEFORE_NOUNS:
+        begins = after.lower() in STARTERS or after.lower() in STARTERS_ELSEWHERE
+        return begins if following.isupper() else following in '"\u201c'
     if last in ABBREVIATIONS and not _ACRONYM.fullmatch(raw):
         more = after.lower() in ABBREVIATIONS | NAMES and ahead[len(after) : len(after) + 1] == "."  # "Co. Ltd."
         return (following.isupper() and not more) or following in '"\u201c'
