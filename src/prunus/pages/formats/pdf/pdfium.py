@@ -27,7 +27,7 @@ _TYPES: Final = {
 SIGNATURES: Final = {
     "v:": "FPDF_InitLibrary",
     "v:p": "FPDFText_ClosePage FPDF_ClosePage FPDF_StructTree_Close",
-    "p:p": "FPDFLink_GetAction FPDFText_LoadPage FPDF_StructTree_GetForPage",
+    "p:p": "FPDFTextObj_GetFont FPDFLink_GetAction FPDFText_LoadPage FPDF_StructTree_GetForPage",
     "p:pp": "FPDFBookmark_GetDest FPDFBookmark_GetFirstChild FPDFBookmark_GetNextSibling",
     "p:pi": "FPDFPage_GetObject FPDFPath_GetPathSegment FPDFText_GetTextObject FPDF_LoadPage "
     "FPDF_StructElement_GetChildAtIndex FPDF_StructTree_GetChildAtIndex",
@@ -42,6 +42,7 @@ SIGNATURES: Final = {
     "i:ppp": "FPDFLink_Enumerate FPDFPathSegment_GetPoint FPDFPath_GetDrawMode",
     "i:pip": "FPDFText_GetLooseCharBox FPDFText_GetMatrix",
     "i:pipp": "FPDFText_GetCharOrigin",
+    "i:piip": "FPDFText_GetText",
     "i:ppppp": "FPDFPageObj_GetBounds FPDFPageObj_GetFillColor",
     "i:pipppp": "FPDFText_GetFillColor",
     "u:pi": "FPDFText_GetUnicode",

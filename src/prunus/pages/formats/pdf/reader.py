@@ -14,6 +14,7 @@ from __future__ import annotations
 import ctypes
 import json
 import math
+import re
 import sys
 import time
 
@@ -46,7 +47,12 @@ _MONO_NAMES: Final = (
 )
 _BOLD_NAMES: Final = ("bold", "black", "heavy", "demi", "-bd", "cmbx", "sfbx", "cmssbx", "lmbx")
 _LEVEL_TEXT: Final = math.radians(8)  # text that leans further against the edges of the page is read along its own line
-_SPACES: Final = frozenset([0, 9, 10, 11, 12, 13, 32, 0xA0, 0x200B, 0x202F, 0x3000, 0xFEFF, *range(0x2000, 0x200B)])
+_RUN: Final = re.compile("[^\\0\\t-\\r \\xa0\\u2000-\\u200b\\u202f\\u3000\\ufeff]+")  # letters between two spaces
+_PLAIN: Final = re.compile(
+    "[!-\\u02ff\\u0370-\\u0482\\u048a-\\u058f\\u2010-\\u2027\\u2030-\\u205e\\u20a0-\\u20cf\\u2100-\\ud7a3\\uff01-\\uff60]+"
+)
+"""Letters that run left to right, each of them one character without marks of its own."""
+
 _LIGATURES: Final = dict(zip(range(0xFB00, 0xFB07), ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True))
 
 
@@ -55,6 +61,11 @@ COMMAND: Final = "import sys; sys.path.append(sys.argv[1]); from pdf.reader impo
 
 MAX_OUTPUT: Final = 192 * 1024 * 1024
 """Limit on the bytes of output for one document."""
+
+
+Style = tuple[float, int, int, float, "float | None"]
+"""Size in points, flags, rotation in quarter turns, slant and baseline of letters. The slant is the angle of their line
+in radians where that leans against the edges of the page, else 0. The baseline is None unless the line is level."""
 
 
 class TooMuch(Exception):
@@ -146,126 +157,199 @@ class PdfReader:
         self.raw.FPDF_GetPageBoundingBox(page, ctypes.byref(box))
         return (box.left, box.bottom, box.right, box.top)
 
-    def count(self, text: Any) -> int:
-        """Return the number of characters of a page.
+    def codes(self, text: Any) -> str:
+        """Return the characters of a page: one code point for each of pdfium's characters.
 
         :raises TooMuch: the document has more than ``max_chars`` so far.
         """
-        count = max(int(self.raw.FPDFText_CountChars(text)), 0)
+        raw = self.raw
+        count = max(int(raw.FPDFText_CountChars(text)), 0)
         self.chars += count
         if self.chars > self.max_chars:
             raise TooMuch(f"its text is over the limit of {self.max_chars} letters")
-        return count
+        buffer = ctypes.create_string_buffer(2 * count + 64)
+        held = raw.FPDFText_GetText(text, 0, count, buffer) - 1
+        whole = buffer.raw[: 2 * count].decode("utf-16-le", "surrogatepass") if held == count else "\ufffe" * count
+        if "\ufffe" not in whole:
+            return whole
+        # it stands there for unknown letters and for hyphens at the ends of lines
+        return "".join(
+            letter if letter != "\ufffe" else chr(min(raw.FPDFText_GetUnicode(text, at), 0x10FFFF))
+            for at, letter in enumerate(whole)
+        )
 
     # --- words -----------------------------------------------------------------------------------
 
     def words(self, text: Any, levels: dict[int, int]) -> dict[int, list[list[Any]]]:
         """Return the words of a page in the order of its content, by their rotation in quarter turns."""
         raw = self.raw
-        count = self.count(text)
-        unicode_of, box_of = raw.FPDFText_GetUnicode, raw.FPDFText_GetLooseCharBox
-        origin_of, object_of = raw.FPDFText_GetCharOrigin, raw.FPDFText_GetTextObject
+        codes = self.codes(text)
+        box_of, origin_of = raw.FPDFText_GetLooseCharBox, raw.FPDFText_GetCharOrigin
+        object_of = raw.FPDFText_GetTextObject
+        styles = PdfStyles(raw, text, levels)
         box, x, y = raw.FS_RECTF(), ctypes.c_double(), ctypes.c_double()
         box_at, x_at, y_at = ctypes.byref(box), ctypes.byref(x), ctypes.byref(y)
         by_quarter: dict[int, list[list[Any]]] = {}
-        styles: dict[int, tuple[float, int, int, float]] = {}
         word: list[Any] | None = None
-        latest, gap, high, before = -1, True, 0, 0.0
-        size, flags, quarter, slant = 1.0, 0, 0, 0.0
+        high, before = 0, 0.0
         backwards, letters = False, RtlLetters()
         leaning: tuple[float, float, float] | None = None
-        for index in range(count):
-            code = unicode_of(text, index)
-            if not index & 4095:
+        checked = 0
+
+        for run in _RUN.finditer(codes):
+            begin, end = run.span()
+            if begin - checked > 4096:
+                checked = begin
                 self.check_time()
-            if code in _SPACES:
-                gap = True
-                continue
-            if 0xD800 <= code < 0xDC00:
-                high = code
-                continue
-            letter = _letter(code, high)
-            high = 0
-            key = object_of(text, index) or 0
-            if key != latest:
-                latest = key
-                if key not in styles:
-                    styles[key] = self.style(text, index, key, levels)
-                size, flags, quarter, slant = styles[key]
-            box_of(text, index, box_at)
-            origin_of(text, index, x_at, y_at)
-            if slant:  # a line of leaning text is one word, which takes the place of its first letter
-                along, across = rotated_by(x.value, y.value, slant)
-                follows = leaning and leaning[0] == slant and abs(leaning[1] - across) < 0.3 * size
-                if word is not None and leaning and follows and abs(along - leaning[2]) < 3 * size == 3 * word[3]:
-                    word[6] += " " * gap + letter
-                else:
-                    word = [box.left, box.right, -y.value, size, flags, 1, letter]
-                    by_quarter.setdefault(0, []).append(word)
-                leaning, gap, backwards = (slant, across, along), False, False
-                continue
-            if leaning:
-                leaning, word = None, None
-            left, base = rotated(x.value, y.value, quarter)
-            if not quarter:
+            gap = True
+            if end - begin > 1 and _PLAIN.fullmatch(run[0]):
+                key = object_of(text, begin) or 0
+                if key and key == object_of(text, end - 1):
+                    # pdfium finds the spaces inside an object: where its letters are on one line, they are a word
+                    box_of(text, begin, box_at)
+                    start, under, over = box.left, box.bottom, box.top
+                    size, flags, quarter, slant, base = styles.of(begin, key, under, over)
+                    box_of(text, end - 1, box_at)
+                    last, stop = box.left, box.right
+                    if base is not None and under == box.bottom and over == box.top and start < last:
+                        word = [start, stop, base, size, flags, 1, run[0]]
+                        by_quarter.setdefault(0, []).append(word)
+                        leaning, backwards, before = None, False, last
+                        letters.begin(run[0][-1], last, stop)
+                        continue
+            for index in range(begin, end):
+                code = ord(codes[index])
+                if not index & 4095:
+                    self.check_time()
+                if 0xD800 <= code < 0xDC00:
+                    high = code
+                    continue
+                letter = _letter(code, high)
+                high = 0
+                key = object_of(text, index) or 0
+                box_of(text, index, box_at)
                 start, stop = box.left, box.right
-            else:
-                start, _, stop, _ = rotated_box((box.left, box.bottom, box.right, box.top), quarter)
-            if not start <= left <= stop:
-                start = min(start, left)
-            is_backwards = letter >= "\u0590" and is_rtl(letter)
-            joins = word is not None and not gap and word[4] == flags and abs(word[2] - base) < 0.15 * size
-            if word is not None and (backwards or is_backwards):
-                fits = backwards or not any(map(str.isalnum, word[6])) if is_backwards else not letter.isalnum()
-                before = start
-                if fits and letters.join(word, letter, (start, stop), base, joins and word[3] == size):
-                    gap, backwards = False, True
+                size, flags, quarter, slant, known = styles.of(index, key, box.bottom, box.top)
+                if known is None:
+                    origin_of(text, index, x_at, y_at)
+                if slant:  # a line of leaning text is one word, which takes the place of its first letter
+                    along, across = rotated_by(x.value, y.value, slant)
+                    follows = leaning and leaning[0] == slant and abs(leaning[1] - across) < 0.3 * size
+                    if word is not None and leaning and follows and abs(along - leaning[2]) < 3 * size == 3 * word[3]:
+                        word[6] += " " * gap + letter
+                    else:
+                        word = [box.left, box.right, -y.value, size, flags, 1, letter]
+                        by_quarter.setdefault(0, []).append(word)
+                    leaning, gap, backwards = (slant, across, along), False, False
                     continue
-            elif word is not None and joins:
-                space = start - word[1] if start != before else 0.0  # the letters of a ligature share its position
-                before = start
-                if -0.6 * size < space < 0.35 * size and word[3] == size:
-                    word[6] += letter
-                    if stop > word[1]:
-                        word[1] = stop
-                    continue
-            # how far words against the line's direction stand apart shows when their line is put in order
-            apart = gap or word is None or not (backwards or -0.6 * size < start - word[1] < 0.3 * size)
-            word = [start, stop, base, size, flags, int(apart), letter]
-            by_quarter.setdefault(quarter, []).append(word)
-            gap, before = False, start
-            backwards = is_backwards
-            letters.begin(letter, start, stop)
+                if leaning:
+                    leaning, word = None, None
+                if known is None:
+                    left, base = rotated(x.value, y.value, quarter)
+                    if quarter:
+                        start, _, stop, _ = rotated_box((start, box.bottom, stop, box.top), quarter)
+                    start = min(start, left)
+                else:
+                    base = known
+                is_backwards = letter >= "\u0590" and is_rtl(letter)
+                joins = word is not None and not gap and word[4] == flags and abs(word[2] - base) < 0.15 * size
+                if word is not None and (backwards or is_backwards):
+                    fits = backwards or not any(map(str.isalnum, word[6])) if is_backwards else not letter.isalnum()
+                    before = start
+                    if fits and letters.join(word, letter, (start, stop), base, joins and word[3] == size):
+                        gap, backwards = False, True
+                        continue
+                elif word is not None and joins:
+                    space = start - word[1] if start != before else 0.0  # the letters of a ligature share its position
+                    before = start
+                    if -0.6 * size < space < 0.35 * size and word[3] == size:
+                        word[6] += letter
+                        if stop > word[1]:
+                            word[1] = stop
+                        continue
+                # how far words against the line's direction stand apart shows when their line is put in order
+                apart = gap or word is None or not (backwards or -0.6 * size < start - word[1] < 0.3 * size)
+                word = [start, stop, base, size, flags, int(apart), letter]
+                by_quarter.setdefault(quarter, []).append(word)
+                gap, before = False, start
+                backwards = is_backwards
+                letters.begin(letter, start, stop)
         for entry in (entry for words in by_quarter.values() for entry in words):
             entry[:3] = round(entry[0], 2), round(entry[1], 2), round(entry[2], 2)
         return by_quarter
 
-    def style(self, text: Any, index: int, key: int, levels: dict[int, int]) -> tuple[float, int, int, float]:
-        """Return size in points, flags, rotation in quarter turns, and slant of a character's text object.
 
-        The slant is the angle of its line in radians where that leans against the edges of the page, else 0.
+class PdfStyles:
+    """The styles of the letters of one page. A file may hold one object for each letter, so what letters share is kept.
+
+    :param levels: heading levels by marked-content id.
+    """
+
+    def __init__(self, raw: Any, text: Any, levels: dict[int, int]) -> None:
+        self.raw = raw
+        self.text = text
+        self.levels = levels
+        self.styles: dict[tuple[int, float, float], Style] = {}
+        self.lines: dict[tuple[int, float, float], tuple[float, int, float, float | None]] = {}
+        self.fonts: dict[int, int] = {}
+        self.matrix, self.x, self.y = raw.FS_MATRIX(), ctypes.c_double(), ctypes.c_double()
+        self.colour = [ctypes.c_uint() for _ in range(4)]
+        self.colour_at = [ctypes.byref(part) for part in self.colour]
+
+    def of(self, index: int, key: int, under: float, over: float) -> Style:
+        """Return the style of a letter.
+
+        :param key: its object.
+        :param under, over: lower and upper edge of the letter.
         """
-        raw = self.raw
-        matrix = raw.FS_MATRIX()
+        style = self.styles.get((key, under, over))
+        if style is None:
+            font = self.raw.FPDFTextObj_GetFont(key) if key else 0
+            line = self.lines.get((font, under, over))  # letters of one font that share both edges are on one line
+            if line is None:
+                line = self._line(index)
+                if font and line[3] is not None:
+                    self.lines[font, under, over] = line
+            size, quarter, slant, base = line
+            style = self.styles[key, under, over] = (size, self._flags(index, key, font), quarter, slant, base)
+        return style
+
+    def _line(self, index: int) -> tuple[float, int, float, float | None]:
+        """Return size, rotation, slant and baseline of a letter."""
+        raw, text, matrix, base = self.raw, self.text, self.matrix, None
         raw.FPDFText_GetMatrix(text, index, ctypes.byref(matrix))
         size = raw.FPDFText_GetFontSize(text, index) * (math.hypot(matrix.c, matrix.d) or 1.0)
         angle = math.atan2(matrix.b, matrix.a) if matrix.a or matrix.b else 0.0
         turns = round(angle / (math.pi / 2))
         slant = angle if abs(angle - turns * math.pi / 2) > _LEVEL_TEXT else 0.0
-        buffer, kind = (ctypes.c_char * 256)(), ctypes.c_int()
-        raw.FPDFText_GetFontInfo(text, index, buffer, 256, ctypes.byref(kind))
-        name = buffer.value.decode("utf-8", "replace").lower()
-        weight = raw.FPDFText_GetFontWeight(text, index)
-        flags = _font_flags(name, weight, kind.value)
-        parts = [ctypes.c_uint() for _ in range(4)]
-        if raw.FPDFText_GetFillColor(text, index, *[ctypes.byref(part) for part in parts]):
-            red, green, blue, alpha = (part.value for part in parts)
-            flags |= WHITE * (min(red, green, blue) >= 250) | INVISIBLE * (alpha < 8)
+        if not turns % 4 and not slant:
+            raw.FPDFText_GetCharOrigin(text, index, ctypes.byref(self.x), ctypes.byref(self.y))
+            base = -self.y.value
+        return round(abs(size), 1) or 0.1, turns % 4, slant, base
+
+    def _flags(self, index: int, key: int, font: int) -> int:
+        """Return the flags of a letter."""
+        raw, text = self.raw, self.text
+        flags = self.fonts.get(font)
+        if flags is None:
+            buffer, kind = (ctypes.c_char * 256)(), ctypes.c_int()
+            raw.FPDFText_GetFontInfo(text, index, buffer, 256, ctypes.byref(kind))
+            name = buffer.value.decode("utf-8", "replace").lower()
+            flags = _font_flags(name, raw.FPDFText_GetFontWeight(text, index), kind.value)
+            if font:
+                self.fonts[font] = flags
+        if raw.FPDFText_GetFillColor(text, index, *self.colour_at):
+            red, green, blue, alpha = self.colour
+            if red.value >= 250 <= green.value and blue.value >= 250:
+                flags |= WHITE
+            if alpha.value < 8:
+                flags |= INVISIBLE
         if key:
-            flags |= INVISIBLE * (raw.FPDFTextObj_GetTextRenderMode(key) in (3, 7))
-            if levels:
-                flags += LEVEL * levels.get(raw.FPDFPageObj_GetMarkedContentID(key), 0)
-        return round(abs(size), 1) or 0.1, flags, turns % 4, slant
+            if raw.FPDFTextObj_GetTextRenderMode(key) in (3, 7):
+                flags |= INVISIBLE
+            if self.levels:
+                flags += LEVEL * self.levels.get(raw.FPDFPageObj_GetMarkedContentID(key), 0)
+        return flags
 
 
 def _letter(code: int, high: int) -> str:
