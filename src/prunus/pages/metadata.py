@@ -8,7 +8,6 @@ Nothing is guessed from the text or the address.
 from __future__ import annotations
 
 import html
-import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, cast
@@ -18,6 +17,7 @@ from ..core.types import Metadata, Page
 from .clean.elements import kept_address
 from .clean.parse import Document, Element, parse, without_surrogates
 from .dates import iso_date
+from .json_ld import is_kind, items_of
 from .read import ToHtml
 from .tree import Tree
 
@@ -26,21 +26,10 @@ LONGEST: Final = {"title": 500, "name": 100, "description": 1_000, "address": 2_
 
 _KNOWN: Final = ("metadata", 0)
 _NAMED_BY: Final = ("property", "name", "itemprop", "http-equiv")
-_MAX_JSON: Final = 1 << 20
 _MAX_ITEMS: Final = 2_000
 _MAX_AUTHORS: Final = 50
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}")
 _BY: Final = re.compile(r"(?:by|von|par|por|di)\s*:?\s+", re.IGNORECASE)
-_JSON_LD: Final = 'script[type*="ld+json" i]'
-_BESIDE_JSON: Final = re.compile(
-    r'("(?:[^"\\]|\\.)*+"?)|/\*(?:[^*]|\*(?!/))*+(?:\*/)?|(?://[ \t]*)?(?:<!\[CDATA\[|\]\]>|<!--|-->)|//[^\n]*',
-    re.DOTALL,
-)
-"""A string, kept, or a comment or a mark of XML or HTML, left out."""
-
-_LAST_COMMA: Final = re.compile(r'("(?:[^"\\]|\\.)*+"?)|,(?=\s*[\]}])', re.DOTALL)
-_NO_ESCAPE: Final = re.compile(r'(\\["\\/bfnrtu])|\\')
-_BETWEEN_JSON: Final = re.compile(r"[\s,;\ufeff]*")
 _ARTICLES: Final = ("Article", "Posting", "Report", "Review", "Recipe", "Book", "Paper", "Thesis", "Question", "HowTo")
 _PAGES: Final = ("Page", "Product", "Event", "VideoObject", "Movie", "Course")
 _TITLES: Final = ("og:title", "twitter:title", "citation_title", "dc.title", "dcterms.title", "parsely-title")
@@ -147,49 +136,18 @@ def _meta(document: Document) -> dict[str, list[str]]:
 
 def _json_items(document: Document) -> tuple[dict[str, Any], str]:
     """Return the item of JSON-LD that describes the page, {} where there is none, and the name of the site."""
-    items: list[dict[str, Any]] = []
-    for script in document.select(_JSON_LD):
-        text = script.text
-        if len(text) > _MAX_JSON:
-            continue
-        for value in _json_values(text):
-            items += _flat(value)
+    items = items_of(document)
     best: dict[str, Any] = {}
     site = ""
     for kinds in (_ARTICLES, _PAGES):
-        best = best or next((item for item in items if _is_kind(item, kinds)), {})
+        best = best or next((item for item in items if is_kind(item, kinds)), {})
     for item in items:
-        if not site and _is_kind(item, ("WebSite",)):
+        if not site and is_kind(item, ("WebSite",)):
             site = _name(item)
     people = {identity: item for item in items if isinstance(identity := item.get("@id"), str)}
     if best:
         best = {**best, **{key: _resolved(best.get(key), people) for key in ("author", "publisher")}}
     return best, site
-
-
-def _json_values(text: str) -> list[Any]:
-    """Return the values of JSON as pages write it, one after another, up to the first that cannot be read.
-
-    Comments, marks of CDATA, commas after the last value, escapes that JSON does not know, and a text escaped as a
-    whole are forgiven.
-    """
-    try:
-        return [json.loads(text, strict=False)]
-    except (ValueError, RecursionError):
-        text = html.unescape(text) if '"' not in text else text
-        text = _BESIDE_JSON.sub(lambda found: _NO_ESCAPE.sub(r"\1", found[1] or " "), text)
-        text = _LAST_COMMA.sub(r"\1", text)
-    values: list[Any] = []
-    decoder = json.JSONDecoder(strict=False)
-    place = _BETWEEN_JSON.match(text)
-    while place and place.end() < len(text) and len(values) < _MAX_ITEMS:
-        try:
-            value, end = decoder.raw_decode(text, place.end())
-        except (ValueError, RecursionError):
-            break
-        values.append(value)
-        place = _BETWEEN_JSON.match(text, end)
-    return values
 
 
 def _resolved(value: Any, items: dict[str, dict[str, Any]]) -> Any:
@@ -199,27 +157,6 @@ def _resolved(value: Any, items: dict[str, dict[str, Any]]) -> Any:
     if isinstance(value, dict) and "name" not in value and isinstance(identity := value.get("@id"), str):
         return items.get(identity, value)
     return value
-
-
-def _flat(value: Any) -> list[dict[str, Any]]:
-    """Return the items of a JSON-LD value: of its list, and of its ``@graph``."""
-    result: list[dict[str, Any]] = []
-    waiting = [value]
-    while waiting and len(result) < _MAX_ITEMS:
-        one = waiting.pop()
-        if isinstance(one, list):
-            waiting.extend(reversed(one[:_MAX_ITEMS]))
-        elif isinstance(one, dict):
-            result.append(one)
-            waiting.extend(one[key] for key in ("@graph", "mainEntity") if key in one)
-    return result
-
-
-def _is_kind(item: dict[str, Any], kinds: tuple[str, ...]) -> bool:
-    """Tell whether an item's type ends with one of some names."""
-    stated = item.get("@type")
-    types = stated[:20] if isinstance(stated, list) else [stated]
-    return any(isinstance(one, str) and one.endswith(kinds) for one in types)
 
 
 def _text(value: Any) -> str:

@@ -11,11 +11,13 @@ from typing import Final
 from ..core.errors import BadPage, OutsideFailed, errors_of_page
 from ..core.types import Page
 from .clean.walk import clean_tree
+from .frame import filled, is_frame
 from .tree import Tree
 
 ToHtml = Callable[[Page], "str | bytes"]
 """A function that turns a page of any format into HTML."""
 
+_FRAME: Final = "an empty frame that scripts fill"
 _WARNING: Final = re.compile(r'<meta name="prunus:warning" content="([^"]*)">')
 """What a format engine says of the document that it read, see :attr:`.Tree.warnings`."""
 
@@ -52,12 +54,28 @@ def clean_page(page: Page, to_html: ToHtml, main: bool = False) -> Tree:
             tree = clean_with_main(html, page.charset, name)
         else:
             tree = clean_tree(html, charset=page.charset, name=name)
+    if html is page.content:
+        tree = _with_data(tree, page, to_html)
+    elif isinstance(html, str):
+        tree.warnings = [unescape(said) for said in _WARNING.findall(html, 0, html.find("</head>") + 1)]
     if not tree.has_words:
-        raise BadPage(f"{name}: the page shows no text", subject=name)
+        why = f"; it is {_FRAME}" if tree.warnings else ""
+        raise BadPage(f"{name}: the page shows no text{why}", subject=name)
     tree.url = page.final_url or page.url
     tree.published = page.published
-    if isinstance(html, str) and html is not page.content:
-        tree.warnings = [unescape(said) for said in _WARNING.findall(html, 0, html.find("</head>") + 1)]
+    return tree
+
+
+def _with_data(tree: Tree, page: Page, to_html: ToHtml) -> Tree:
+    """Return a page that is an empty frame with the words of the data in it, and with a warning."""
+    html = filled(tree, page, to_html)
+    if html:
+        whole = clean_tree(html, name=page.url or "page")
+        if whole.words[-1] > tree.words[-1]:
+            whole.warnings = [f"the page is {_FRAME}: its words are those of the data in it for these scripts"]
+            return whole
+    if is_frame(tree, page):
+        tree.warnings = [f"the page is {_FRAME}: what they would show is not read"]
     return tree
 
 

@@ -18,6 +18,7 @@ from ..core.settings import Settings
 from ..core.sync import in_a_thread
 from ..core.types import Page
 from ..pages.clean.walk import clean_tree
+from ..pages.frame import data_of_frame
 from ..pages.sources import Fetch, is_address
 
 if TYPE_CHECKING:
@@ -230,7 +231,7 @@ class PageReader:
         page = await in_a_thread(lambda: self._mark_wall(page))
         if not rendered:
             page = await self._render_if_shell(page)
-        return await in_a_thread(lambda: self._store_snapshot(page))
+        return await in_a_thread(lambda: self._store_snapshot(_with_words(page)))
 
     async def _render_if_shell(self, page: Page) -> Page:
         """Render a page that is an empty shell, if the settings allow a browser."""
@@ -279,6 +280,14 @@ class PageReader:
         except BadPage:
             return page  # the caller's own parse raises this error
         return page if wall is None else replace(page, wall=f"{wall.kind}: {wall.reason}")
+
+
+def _with_words(page: Page) -> Page:
+    """Return a shell that holds words for its scripts as a page that can be read, see :mod:`prunus.pages.frame`."""
+    if not page.wall.startswith("shell"):
+        return page
+    tree = clean_tree(page.content, charset=page.charset, name=page.url)
+    return replace(page, wall="") if data_of_frame(tree, page) else page
 
 
 def follow(

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.web.fetch.server import Server, respond
 
+from prunus.core.settings import Settings
 from prunus.core.types import Page
 from prunus.pages.clean.walk import clean_tree
 from prunus.web.fetch.walls import Wall, detect
+from prunus.web.reader import PageReader
 
 URL = "https://www.example.org/news/2027/tides-of-velmar.html"
 PROSE = (
@@ -265,3 +270,16 @@ def test_no_real_page_is_taken_for_a_wall(rows: Any) -> None:
             if wall:
                 found.append(f"{row['url']}, {words} words: {wall}")
     assert found == []
+
+
+def test_a_shell_with_data_for_its_scripts_is_read(tmp_path: Path) -> None:
+    shell = "<title>K2</title><div id=root></div><script>{}</script>"
+    data = shell.format('window.__STATE__={"tide": "nine in the evening"}')
+    with Server(
+        {"/a": respond(data, "Content-Type: text/html"), "/b": respond(shell, "Content-Type: text/html")}
+    ) as server:
+        reader = PageReader(
+            Settings(home=str(tmp_path), robots=False, browser="never", allow_hosts=(f"127.0.0.1:{server.port}",))
+        )
+        walls = [asyncio.run(reader.fetch(server.url(path))).wall for path in ("/a", "/b")]
+    assert not walls[0] and walls[1].startswith("shell")

@@ -221,14 +221,6 @@ SHELL_TEXT: Final = re.compile(
     r"|doesn't work properly without javascript",
     re.IGNORECASE,
 )
-SHELL_ROOT: Final = re.compile(
-    r"<(div|main|section|app-root|app|my-app)\b(?=[^>]{0,400}\bid\s*=\s*[\"']?(?:root|app|__next|__nuxt|___gatsby|svelte|react-root|app-root|main-app"
-    r"|application|app-container|app-mount|react-app|vue-app|q-app|ember-app|container-root|mount)\b|[^>]{0,400}\bng-(?:app|version)\b)[^>]{0,400}>"
-    r"\s*(?:<!--.{0,300}?-->\s*)?</\1>",
-    re.IGNORECASE | re.DOTALL,
-)
-"""An empty root element for a script to fill, with one of the usual ids."""
-
 REDIRECT: Final = re.compile(
     r"<meta\b[^>]{0,200}http-equiv\s*=\s*[\"']?refresh\b[^>]{0,200}url\s*=|\b(?:window|document|self|top)?\.?location(?:\.href)?\s*=\s*[\"'`]|location\.(?:replace|assign)\(",
     re.IGNORECASE,

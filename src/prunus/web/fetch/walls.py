@@ -15,6 +15,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from ...core.types import Page
+from ...pages.frame import SHELL_ROOT
 from ...pages.tree import Tree, subtree_text
 from . import _markers
 from ._markers import MARKERS, Kind, Marker
@@ -242,6 +243,6 @@ def _shell(facts: _PageFacts) -> Wall | None:
         return None
     if _markers.SHELL_TEXT.search(facts.text) or _markers.SHELL_TEXT.search(facts.title):
         return Wall("shell", f"{_REASONS['shell']} (it asks for JavaScript)")
-    if not facts.words or _markers.SHELL_ROOT.search(facts.source):
+    if not facts.words or SHELL_ROOT.search(facts.source):
         return Wall("shell", f"{_REASONS['shell']} ({facts.words} words and {scripts} scripts)")
     return None
