@@ -16,6 +16,7 @@ class Sheet:
     def __init__(self, rotate: int = 0) -> None:
         self.content: list[str] = []
         self.links: list[tuple[float, float, float, float, str]] = []
+        self.notes: list[str] = []
         self.rotate = rotate
 
     def text(self, x: float, y: float, words: str, size: float = 10, font: str = "F1", extra: str = "") -> Sheet:
@@ -59,6 +60,11 @@ class Sheet:
         return self
 
 
+def note(kind: str, x0: float, y0: float, x1: float, y1: float, entries: str) -> str:
+    """Return an annotation with further entries."""
+    return f"<< /Type /Annot /Subtype /{kind} /Rect [{x0} {HEIGHT - y1} {x1} {HEIGHT - y0}] {entries} >>"
+
+
 def pdf(*sheets: Sheet, info: str = "", catalog: str = "", trailer: str = "", objects: tuple[str, ...] = ()) -> bytes:
     """Return a PDF file of sheets.
 
@@ -78,6 +84,7 @@ def pdf(*sheets: Sheet, info: str = "", catalog: str = "", trailer: str = "", ob
             f"<< /Type /Annot /Subtype /Link /Rect [{a} {b} {c} {d}] /A << /S /URI /URI ({address}) >> >>"
             for a, b, c, d, address in sheet.links
         )
+        notes += " ".join(sheet.notes)
         bodies.append(
             f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {WIDTH} {HEIGHT}] /Rotate {sheet.rotate} /Annots [{notes}] "
             f"/Resources << /Font << {fonts} >> >> /Contents {9 + 2 * at} 0 R >>"

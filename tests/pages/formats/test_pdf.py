@@ -28,7 +28,7 @@ from tests.pages.formats.documents import (
     texts,
     words,
 )
-from tests.pages.formats.pdfs import Sheet, assembled, pdf
+from tests.pages.formats.pdfs import Sheet, assembled, note, pdf
 
 import prunus
 from prunus.core.installation import pip_install
@@ -450,6 +450,37 @@ def test_what_a_reader_of_the_page_cannot_see_stays_out() -> None:
     sheet.text(900, 100, "off the page").box(40, 290, 300, 310).text(50, 304, "white on dark", extra="1 g")
     shown = words(read(Engine(), pdf(sheet)))
     assert shown == [*" ".join(prose("a", 3)).split(), "white", "on", "dark"]
+
+
+def test_values_of_form_fields_follow_their_labels_as_they_show() -> None:
+    sheet = Sheet()
+    labels = ("Name:", "Land:", "Remarks:", "Post", "Mail", "Colours:", "Word:", "Code:", "Note:")
+    for at, label in enumerate(labels):
+        sheet.text(50, 100 + 30 * at, label)
+    fields = (
+        "<< /FT /Tx /T (name) /V (Ina Wolf) /Kids [13 0 R] >>",  # the field has the value, its widget the place
+        note("Widget", 120, 88, 300, 104, "/Parent 12 0 R"),
+        note(
+            "Widget", 120, 118, 300, 134, "/FT /Ch /Ff 131072 /T (land) /V (no) /Opt [[(se) (Sweden)] [(no) (Norway)]]"
+        ),
+        note("Widget", 120, 148, 300, 176, "/FT /Tx /Ff 4096 /T (more) /V (Ring twice.\\rBeware of the dog.)"),
+        note("Widget", 34, 180, 46, 192, "/FT /Btn /T (post) /V /Off /AS /Off"),
+        note("Widget", 34, 210, 46, 222, "/FT /Btn /T (mail) /V /On /AS /On"),
+        note(
+            "Widget", 120, 238, 300, 254, "/FT /Ch /Ff 2097152 /T (hue) /V [(red) (blue)] /Opt [(red) (green) (blue)]"
+        ),
+        note("Widget", 120, 268, 300, 284, "/FT /Tx /Ff 8192 /T (word) /V (sesame)"),
+        note("Widget", 120, 298, 300, 314, "/FT /Tx /F 2 /T (code) /V (4711)"),
+        note("FreeText", 120, 328, 300, 344, "/Contents (typed by hand) /DA (/F1 10 Tf)"),
+        note("Text", 320, 328, 340, 344, "/Contents (a comment that no page shows)"),
+    )
+    sheet.notes = [f"{13 + at} 0 R" for at in range(len(fields) - 1)]
+    form = f"/AcroForm << /Fields [12 0 R {' '.join(f'{14 + at} 0 R' for at in range(7))}] >>"
+    shown = " ".join(read(Engine(), pdf(sheet, catalog=form, objects=fields)).canonical.split())
+    assert "Name: Ina Wolf" in shown and "Land: Norway" in shown and "Colours: red, blue" in shown
+    assert "Remarks: Ring twice. Beware of the dog." in shown
+    assert "☐ Post" in shown and "☒ Mail" in shown and "Note: typed by hand" in shown
+    assert not any(word in shown for word in ("sesame", "4711", "comment"))
 
 
 def test_text_recognised_in_a_scanned_page_is_read_though_it_is_invisible() -> None:

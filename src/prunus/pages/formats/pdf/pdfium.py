@@ -26,20 +26,23 @@ _TYPES: Final = {
 
 SIGNATURES: Final = {
     "v:": "FPDF_InitLibrary",
-    "v:p": "FPDFText_ClosePage FPDF_ClosePage FPDF_StructTree_Close",
+    "v:p": "FPDFPage_CloseAnnot FPDFText_ClosePage FPDF_ClosePage FPDF_StructTree_Close",
     "p:p": "FPDFTextObj_GetFont FPDFLink_GetAction FPDFText_LoadPage FPDF_StructTree_GetForPage",
-    "p:pp": "FPDFBookmark_GetDest FPDFBookmark_GetFirstChild FPDFBookmark_GetNextSibling",
-    "p:pi": "FPDFPage_GetObject FPDFPath_GetPathSegment FPDFText_GetTextObject FPDF_LoadPage "
+    "p:pp": "FPDFDOC_InitFormFillEnvironment FPDFBookmark_GetDest FPDFBookmark_GetFirstChild "
+    "FPDFBookmark_GetNextSibling",
+    "p:pi": "FPDFPage_GetAnnot FPDFPage_GetObject FPDFPath_GetPathSegment FPDFText_GetTextObject FPDF_LoadPage "
     "FPDF_StructElement_GetChildAtIndex FPDF_StructTree_GetChildAtIndex",
     "p:pL": "FPDFFormObj_GetObject",
     "p:pSp": "FPDF_LoadMemDocument64",
-    "i:p": "FPDFCatalog_IsTagged FPDFFormObj_CountObjects FPDFPageObj_GetMarkedContentID FPDFPageObj_GetType "
+    "i:p": "FPDFAnnot_GetFlags FPDFAnnot_GetSubtype FPDFCatalog_IsTagged FPDFFormObj_CountObjects "
+    "FPDFPageObj_GetMarkedContentID FPDFPageObj_GetType FPDFPage_GetAnnotCount FPDF_GetFormType "
     "FPDFPage_CountObjects FPDFPathSegment_GetClose FPDFPathSegment_GetType FPDFPath_CountSegments "
     "FPDFTextObj_GetTextRenderMode FPDFText_CountChars FPDF_GetPageCount FPDF_StructElement_CountChildren "
     "FPDF_StructElement_GetMarkedContentIdCount FPDF_StructTree_CountChildren",
-    "i:pp": "FPDFDest_GetDestPageIndex FPDFLink_GetAnnotRect FPDFPageObj_GetMatrix FPDF_GetPageBoundingBox",
+    "i:pp": "FPDFAnnot_GetFormFieldFlags FPDFAnnot_GetFormFieldType FPDFAnnot_GetOptionCount FPDFAnnot_GetRect "
+    "FPDFAnnot_IsChecked FPDFDest_GetDestPageIndex FPDFLink_GetAnnotRect FPDFPageObj_GetMatrix FPDF_GetPageBoundingBox",
     "i:pi": "FPDFText_GetFontWeight FPDF_StructElement_GetMarkedContentIdAtIndex",
-    "i:ppp": "FPDFLink_Enumerate FPDFPathSegment_GetPoint FPDFPath_GetDrawMode",
+    "i:ppp": "FPDFAnnot_GetFontSize FPDFLink_Enumerate FPDFPathSegment_GetPoint FPDFPath_GetDrawMode",
     "i:pip": "FPDFText_GetLooseCharBox FPDFText_GetMatrix",
     "i:pipp": "FPDFText_GetCharOrigin",
     "i:piip": "FPDFText_GetText",
@@ -50,8 +53,10 @@ SIGNATURES: Final = {
     "L:": "FPDF_GetLastError",
     "L:p": "FPDFAction_GetType",
     "L:ppL": "FPDFBookmark_GetTitle FPDFCatalog_GetLanguage FPDF_StructElement_GetAltText FPDF_StructElement_GetType",
-    "L:pppL": "FPDFAction_GetURIPath FPDF_GetMetaText",
+    "L:pppL": "FPDFAnnot_GetFormFieldValue FPDFAnnot_GetStringValue FPDFAction_GetURIPath FPDF_GetMetaText",
     "L:pipLp": "FPDFText_GetFontInfo",
+    "i:ppi": "FPDFAnnot_IsOptionSelected",
+    "L:ppipL": "FPDFAnnot_GetOptionLabel",
 }
 """Names of functions by the letters of their result and, after the colon, of their parameters, see ``_TYPES``."""
 

@@ -1,8 +1,8 @@
 """Read a PDF page by page: words with positions, lines, fills, pictures, links, bookmarks.
 
 This module runs in a separate process (see ``COMMAND``), so that a hostile file can neither hang, crash nor fill the
-calling process. It imports only ``drawn``, ``pdfium`` and ``rtl`` from this package. It reads a PDF from stdin
-and writes JSON lines to stdout: one for the document, one per page, one at the end.
+calling process. It imports only ``drawn``, ``pdfium``, ``rtl`` and ``typed`` from this package. It reads a PDF from
+stdin and writes JSON lines to stdout: one for the document, one per page, one at the end.
 
 Coordinates are points, x to the right and y down, turned so that most of the page's text runs left to right.
 A word is ``[x0, x1, baseline, size, flags, space before, text]``. Its letters stand in the order in which they are
@@ -21,6 +21,7 @@ import time
 from .drawn import Box, PdfDrawing, read_utf16, rotated, rotated_box, rotated_by
 from .pdfium import Pdfium
 from .rtl import RtlLetters, is_rtl
+from .typed import PdfTyped
 
 TYPE_CHECKING = False  # typing takes a tenth of the process's time to load
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ class PdfReader:
         self.pages = raw.FPDF_GetPageCount(self.document)
         if self.pages > max_pages:
             raise TooMuch(f"{self.pages} pages are over the limit of {max_pages}")
+        self.typed = PdfTyped(raw, self.document)
         self.tagged = bool(raw.FPDFCatalog_IsTagged(self.document))
 
     def metadata(self) -> dict[str, Any]:
@@ -137,6 +139,7 @@ class PdfReader:
             levels, alts = drawing.tags() if self.tagged else ({}, {})
             words = self.words(text, levels)
             quarter = max(words, key=lambda key: sum(len(word[6]) for word in words[key])) if words else 0
+            self.typed.add(page, words.setdefault(quarter, []), quarter)
             box = self.bounds(page)
             content = {
                 "page": number,

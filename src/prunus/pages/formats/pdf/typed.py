@@ -1,0 +1,112 @@
+"""Read what was typed into and onto a PDF page: values of form fields, and text annotations (FreeText).
+
+Both stand in no content of the page. They become words at their place on the page, and follow the label on their line.
+This module runs in the reading process, see :mod:`.reader`. It imports only ``drawn`` from this package.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+
+from .drawn import read_utf16, rotated_box
+
+TYPE_CHECKING = False  # typing takes a tenth of the process's time to load
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, Final
+
+_MAX_FIELDS: Final = 5_000  # fields and annotations of a page
+_FREE_TEXT, _WIDGET = 3, 20  # kinds of annotation
+_CHECK_BOX, _RADIO, _COMBO, _LIST, _TEXT = 2, 3, 4, 5, 6  # kinds of field
+_UNSEEN: Final = 2 | 32  # flags of an annotation: hidden, no view
+_PASSWORD: Final = 1 << 13  # flag of a text field
+_USUAL: Final = 10.0  # points; size of letters where nothing tells it
+_WIDTH: Final = 0.5  # em; width of a letter
+_TAG: Final = re.compile(r"<[^<>]*>")
+
+
+class PdfTyped:
+    """Reads the fields and typed annotations of one document.
+
+    :param raw: the bindings of pdfium.
+    """
+
+    def __init__(self, raw: Any, document: Any) -> None:
+        self.raw = raw
+        self.form = None
+        if raw.FPDF_GetFormType(document):
+            self.info = ctypes.create_string_buffer(512)  # pdfium's callbacks, none of them set
+            self.info[0] = 1  # its version
+            self.form = raw.FPDFDOC_InitFormFillEnvironment(document, self.info)
+
+    def add(self, page: Any, words: list[list[Any]], quarter: int) -> None:
+        """Add the words typed into and onto a page to its words.
+
+        :param quarter: rotation of the page's text in quarter turns.
+        """
+        raw, box, size = self.raw, self.raw.FS_RECTF(), ctypes.c_float()
+        for at in range(min(raw.FPDFPage_GetAnnotCount(page), _MAX_FIELDS)):
+            annotation = raw.FPDFPage_GetAnnot(page, at)
+            kind = raw.FPDFAnnot_GetSubtype(annotation)
+            if kind in (_FREE_TEXT, _WIDGET) and not raw.FPDFAnnot_GetFlags(annotation) & _UNSEEN:
+                text = self._value(annotation) if kind == _WIDGET else self._contents(annotation)
+                if text.strip() and raw.FPDFAnnot_GetRect(annotation, ctypes.byref(box)):
+                    low, high = sorted((box.bottom, box.top))
+                    size.value = 0.0
+                    if self.form and kind == _WIDGET:
+                        raw.FPDFAnnot_GetFontSize(self.form, annotation, ctypes.byref(size))
+                    _place(text, rotated_box((box.left, low, box.right, high), quarter), size.value, words)
+            raw.FPDFPage_CloseAnnot(annotation)
+
+    def _contents(self, annotation: Any) -> str:
+        """Return the text of an annotation, which some programs write with tags only."""
+        plain = read_utf16(self.raw.FPDFAnnot_GetStringValue, annotation, b"Contents\0")
+        return plain or _TAG.sub(" ", read_utf16(self.raw.FPDFAnnot_GetStringValue, annotation, b"RC\0"))
+
+    def _value(self, annotation: Any) -> str:
+        """Return what a field shows; '' for buttons and passwords."""
+        raw, form = self.raw, self.form
+        kind = raw.FPDFAnnot_GetFormFieldType(form, annotation) if form else 0
+        if kind in (_CHECK_BOX, _RADIO):
+            state = read_utf16(raw.FPDFAnnot_GetStringValue, annotation, b"AS\0")
+            return "☒" if state not in ("", "Off") or raw.FPDFAnnot_IsChecked(form, annotation) else "☐"
+        if kind in (_COMBO, _LIST):
+            count = min(raw.FPDFAnnot_GetOptionCount(form, annotation), _MAX_FIELDS)
+            chosen = [at for at in range(count) if raw.FPDFAnnot_IsOptionSelected(form, annotation, at)]
+            if chosen:
+                return ", ".join(read_utf16(raw.FPDFAnnot_GetOptionLabel, form, annotation, at) for at in chosen)
+        if kind in (_COMBO, _LIST, _TEXT) and not raw.FPDFAnnot_GetFormFieldFlags(form, annotation) & _PASSWORD:
+            return read_utf16(raw.FPDFAnnot_GetFormFieldValue, form, annotation)
+        return ""
+
+
+def _place(text: str, box: list[float], size: float, words: list[list[Any]]) -> None:
+    """Insert a text into the words of a page, after the label on the line of its box."""
+    left, top, right, bottom = box
+    lines = text.splitlines()
+    beside = [word for word in words if top < word[2] <= bottom + 1 and top < word[2] - 0.3 * word[3]]
+    if not size:
+        usual = beside[0][3] if beside else _USUAL
+        size = max(min(usual, 0.8 * (bottom - top)), 4.0)
+    several = len(lines) > 1 or bottom - top > 2.5 * size
+    base = top + 1.1 * size if several else (top + bottom) / 2 + 0.35 * size
+    label = min(beside, key=lambda word: abs(word[2] - base), default=None)
+    if label is not None and abs(label[2] - base) < 0.8 * size:
+        base = label[2]
+    on_line = [(word[1], at) for at, word in enumerate(words) if abs(word[2] - base) < 0.3 * size and word[0] < left]
+    at = max(on_line)[1] + 1 if on_line else len(words)
+    words[at:at] = _words(lines, left + 2, base, right, size)
+
+
+def _words(lines: list[str], left: float, base: float, right: float, size: float) -> Iterator[list[Any]]:
+    """Yield the words of lines, which are wrapped at the right edge."""
+    for line in lines:
+        x = left
+        for word in line.split():
+            width = _WIDTH * size * len(word)
+            if x > left and x + width > right:
+                x, base = left, base + 1.2 * size
+            yield [round(x, 2), round(x + width, 2), round(base, 2), round(size, 1), 0, 1, word]
+            x += width + 0.3 * size
+        base += 1.2 * size
