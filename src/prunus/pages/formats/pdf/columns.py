@@ -101,18 +101,22 @@ def _blocks(band: Sequence[PdfPiece], high: float) -> Iterator[list[PdfPiece]]:
     later = list(accumulate((start for start, _ in reversed(spans)), min))[::-1]
     block: list[PdfPiece] = []
     bottom = latest = float("-inf")
-    left, right = [float("-inf")], [float("inf")]  # last places of the left side, first places of the right side
+    left, right = float("-inf"), float("inf")  # last place of the left side, first place of the right side
+    left_lines, right_lines = set[float](), set[float]()
     for piece, (start, stop), rest in zip(pieces, spans, later, strict=True):
-        has_columns = min(len(left), len(right)) > _BLOCK and left[-1] < right[-1]
+        has_columns = min(len(left_lines), len(right_lines)) >= _BLOCK and left < right
         if has_columns and latest < rest and piece.top - bottom > _STRIP * (piece.size or 10):
             yield block
-            block, left, right = [], [float("-inf")], [float("inf")]
+            block, left, right = [], float("-inf"), float("inf")
+            left_lines, right_lines = set(), set()
         block.append(piece)
         bottom, latest = max(bottom, piece.bottom), max(latest, stop)
         if piece.x1 <= high:
-            left.append(max(left[-1], stop))
+            left = max(left, stop)
+            left_lines.add(round(piece.y))
         else:
-            right.append(min(right[-1], start))
+            right = min(right, start)
+            right_lines.add(round(piece.y))
     if block:
         yield block
 

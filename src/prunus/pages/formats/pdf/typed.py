@@ -37,7 +37,7 @@ class PdfTyped:
         self.form = None
         if raw.FPDF_GetFormType(document):
             self.info = ctypes.create_string_buffer(512)  # pdfium's callbacks, none of them set
-            self.info[0] = 1  # its version
+            self.info[0] = b"\x01"  # its version
             self.form = raw.FPDFDOC_InitFormFillEnvironment(document, self.info)
 
     def add(self, page: Any, words: list[list[Any]], quarter: int) -> None:
