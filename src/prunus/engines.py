@@ -560,7 +560,7 @@ class Formats:
 def _is_plainly_html(page: Page) -> bool:
     """Tell whether a page begins like a web page, and its media type does not contradict."""
     kind = page.media_type.partition(";")[0].strip().lower()
-    if kind not in ("", "text/html"):
+    if kind not in ("", "text/html") or (page.final_url or page.url).endswith((".xhtml", ".xht")):
         return False
     head = page.content[:15]
     start = head.lower() if isinstance(head, str) else head.lower().decode("latin-1")

@@ -25,6 +25,7 @@ import turbohtml
 from turbohtml import Axis, Document, Element, Namespace, SelectorSyntaxError, Text
 
 from ...core.errors import BadPage
+from .xhtml import declared_encoding, html_of, is_xhtml
 
 NAMES: Final = ("b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u")
 """Formatting elements that a parser reopens. ``a`` is left out: a parser reopens one of them at most."""
@@ -285,6 +286,8 @@ def parse(markup: str | bytes, charset: str = "", name: str = "page") -> Documen
     if isinstance(markup, bytes) and is_binary(markup, charset):
         raise BadPage(f"{name}: this is binary data, not an HTML page", subject=name)
     page = _searchable(markup, charset)
+    if is_xhtml(page):
+        markup = page = source_text(markup, charset)
     tags = _count_tags(page)
     if tags > MAX_TAGS:
         raise BadPage(f"{name}: {tags:,} tags are over the limit of {MAX_TAGS:,}; split the page", subject=name)
@@ -324,6 +327,12 @@ def source_text(markup: str | bytes, charset: str = "") -> str:
 
     :param markup, charset: a page that :func:`parse` has accepted.
     """
+    if is_xhtml(_searchable(markup, charset)):
+        return html_of(_decoded(markup, charset or (declared_encoding(markup) if isinstance(markup, bytes) else "")))
+    return _decoded(markup, charset)
+
+
+def _decoded(markup: str | bytes, charset: str) -> str:
     if isinstance(markup, str):
         return without_surrogates(markup)
     parsed = _parse_bytes(markup, charset)

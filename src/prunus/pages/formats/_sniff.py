@@ -215,7 +215,7 @@ def _by_root(start: str, named: str, name: str) -> str:
         return format_name or "xml"
     root = _XML_ROOT.match(start, position)
     tag = root[1].lower() if root else ""
-    if tag == "html" or (not tag and named == "html"):
+    if tag.rpartition(":")[2] == "html" or (not tag and named == "html"):
         return "html"
     return "graph" if tag == "graphml" else "xml"
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import posixpath
 import re
-from html import escape
 from typing import Final
 from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
 from ....core.types import Page
 from ...clean.parse import MAX_BYTES, decode
+from ...clean.xhtml import html_of
 from .._common.allowance import Allowance
 from .._common.write import document
 from .._common.zip import Archive
@@ -21,12 +21,10 @@ _FONTS: Final = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/
 """Methods that obscure fonts. They protect no text, so they are no reason to refuse a book."""
 
 _BODY: Final = re.compile(r"<body\b[^<>]*+>(.*?)(?:</body\s*+>|\Z)", re.DOTALL | re.IGNORECASE)
-_CLOSED: Final = re.compile(r"<([A-Za-z][\w:-]*+)([^<>]*)/>")
 _DRAWN: Final = re.compile(r"<(?:[\w-]{1,20}:)?text[\s>]")
 _DRAWING: Final = re.compile(r"<(/?)(?:[\w-]{1,20}:)?(svg|text|tspan|image)(?=[\s>/])([^<>]*+)>")
 _NEW_LINE: Final = re.compile(r"\s(?:x|y|dy)=")
 _INSTEAD: Final = {"svg": "div", "text": "p", "tspan": "span"}
-_VOID: Final = frozenset("area base br col embed hr img input link meta source track wbr".split())
 _INTERNAL_LINK: Final = re.compile(
     r"\s(?:href|src)\s*+=\s*+(?:\"(?!https?:|mailto:)[^\"]*+\"|'(?!https?:|mailto:)[^']*+')", re.IGNORECASE
 )
@@ -111,13 +109,11 @@ def _chapter(content: bytes, styles: dict[str, None]) -> str:
 
     :param styles: gets the style sheets inside the chapter; chapters repeat most of them.
     """
-    first, *sections = decode(content).split("<![CDATA[")
-    pieces = [section.partition("]]>") for section in sections]
-    text = first + "".join(escape(data, quote=False) + rest for data, _, rest in pieces)
+    text = html_of(decode(content))
     body = _BODY.search(text)
     if body:
         styles.update(dict.fromkeys(_STYLE.findall(text, 0, body.start())))
-    inner = _CLOSED.sub(_with_end_tag, body[1] if body else text)
+    inner = body[1] if body else text
     if _DRAWN.search(inner):  # a page that is drawn: HTML cleaning drops drawings
         inner = _DRAWING.sub(_without_drawing, inner)
     return _NOTE_MARK.sub('<a role="doc-noteref" href="#note">', _INTERNAL_LINK.sub("", inner))
@@ -128,12 +124,6 @@ def _without_drawing(match: re.Match[str]) -> str:
     name = _INSTEAD.get(match[2], "")
     apart = " " if name == "span" and _NEW_LINE.search(match[3]) else ""
     return f"{apart}<{match[1]}{name}>" if name else ""
-
-
-def _with_end_tag(match: re.Match[str]) -> str:
-    """Write an empty XHTML element with an end tag: an HTML parser would leave it open."""
-    name, attributes = match[1], match[2]
-    return match[0] if name.lower() in _VOID else f"<{name}{attributes}></{name}>"
 
 
 def _metadata(root: Element) -> dict[str, str]:
