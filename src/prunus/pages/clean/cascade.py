@@ -1,4 +1,4 @@
-"""Finds the elements that a page's own ``<style>`` elements hide on a screen.
+"""Reads a page's own ``<style>`` elements: which rules match an element, and which elements they hide on a screen.
 
 The cascade is computed only for elements that a rule may hide, and only for the properties that hide them. Where the
 rules cannot be trusted to say what a reader sees, the element stays; ``docs/decisions.md`` has the measurements.
@@ -33,13 +33,14 @@ Hidden: TypeAlias = "dict[Element, list[Element]]"
 
 _PROPERTIES: Final = frozenset(
     """-webkit-background-clip -webkit-clip-path -webkit-mask -webkit-mask-image -webkit-text-fill-color
-    -webkit-text-stroke -webkit-text-stroke-width animation animation-name background-clip block-size bottom clip
-    clip-path color content-visibility display filter font font-size height inline-size inset inset-block-start
-    inset-inline-start left margin margin-left margin-top mask mask-image max-height max-width opacity overflow
-    overflow-x overflow-y position right scale text-indent text-shadow top transform transition transition-property
-    translate visibility width will-change""".split()
+    -webkit-text-stroke -webkit-text-stroke-width -webkit-user-select animation animation-name background-clip
+    block-size bottom clip clip-path color content-visibility display filter float font font-size height inline-size
+    inset inset-block-start inset-inline-start left margin margin-left margin-top mask mask-image max-height
+    max-width opacity overflow overflow-x overflow-y position right scale text-indent text-shadow top transform
+    transition transition-property translate user-select visibility white-space white-space-collapse width
+    will-change""".split()
 )
-"""The properties that :func:`~prunus.pages.clean.css.unseen_by` reads."""
+"""The properties that :func:`~prunus.pages.clean.css.unseen_by` and :mod:`~prunus.pages.clean.layout` read."""
 
 _MANY: Final = 30
 """Selectors from which on the classes and ids of the page are collected first."""
@@ -95,12 +96,14 @@ _QUADRATIC: Final = re.compile(r"~(?!=)|:has\(|\bof\b|:nth-last|:last-of|:only-o
 _PSEUDO_ELEMENT: Final = re.compile(r"::|:(?:before|after|first-line|first-letter)\b")
 
 
-class _Sheets:
+class Sheets:
     """The style sheets of a page, in parts."""
 
-    def __init__(self, sheets: Sequence[str]) -> None:
-        self.sheets = [StyleSheet(css) for css in sheets]
+    def __init__(self, document: Document) -> None:
+        styles = _styles_of(document)
+        self.sheets = [StyleSheet(css) for css in styles]
         self.parts = [sheet.parts for sheet in self.sheets]
+        self.have_variables = any("var(" in style for style in styles)
         self.layers: dict[str, int] = {}
 
     def rules(self, wanted: Sequence[set[int]]) -> Iterator[Rule]:
@@ -112,8 +115,8 @@ class _Sheets:
             first += len(sheet.parts)
 
 
-class _Cascade:
-    """The rules that concern the hidden elements of a page."""
+class Cascade:
+    """The rules that concern some elements of a page: those that are hidden, or that are laid out apart."""
 
     def __init__(self) -> None:
         self.said: dict[Rule, list[tuple[str, str, bool]]] = {}
@@ -141,53 +144,54 @@ class _Cascade:
         return ";".join(f"{name}:{value}" for name, value in {name: value for _, name, value in ranked}.items())
 
 
-def hidden_by_sheets(document: Document, inline: Styles) -> Hidden:
+def hidden_by_sheets(document: Document, sheets: Sheets, inline: Styles) -> Hidden:
     """Return the elements that the ``<style>`` elements of a page hide.
 
     :param inline: the inline styles of the page, which know its variables.
     """
-    styles = _styles_of(document)
-    if not styles:
-        return {}
-    sheets = _Sheets(styles)
     if not any(sheet.suspects for sheet in sheets.sheets):
         return {}
-    variables = inline.variables if any("var(" in style for style in styles) else {}
+    variables = inline.variables if sheets.have_variables else {}
     hiding = [
         (rule, selector)
         for rule in sheets.rules([set(sheet.suspects) for sheet in sheets.sheets])
         if may_hide(rule.body, variables)
-        for selector in _selectors(rule.selector)
+        for selector in selectors_of(rule.selector)
         if not _SCRIPTED.search(selector)
     ]
     if len(hiding) > _MANY:
-        names = _names_on(document)
-        hiding = [(rule, selector) for rule, selector in hiding if _is_on(selector, names)]
+        names = names_on(document)
+        hiding = [(rule, selector) for rule, selector in hiding if is_on(selector, names)]
     if not hiding:
         return {}
-    if not _affordable(document, [selector for _, selector in hiding]):
+    if not affordable(document, [selector for _, selector in hiding]):
         return {}
-    cascade = _Cascade()
+    cascade = Cascade()
     for rule, selector in hiding:
         specificity = specificity_of(selector)
-        for element in _select(document, selector):
+        for element in select(document, selector):
             if element.tag not in _UNSEEN:
                 cascade.add(element, rule, specificity)
         if cascade.matches > MAX_MATCHES:
             return {}
-    if not cascade.matching or not _add_others(cascade, sheets, {rule for rule, _ in hiding}):
+    if not cascade.matching:
+        return {}
+    matching = {rule for matched in cascade.matching.values() for rule, _ in matched}
+    said = ";".join(f"{name}:{value}" for rule in matching for name, value, _ in cascade.said[rule])
+    words = [word for word, hides in _AT_STAKE if hides.search(said)]
+    if not add_others(cascade, sheets, {rule for rule, _ in hiding}, words):
         return {}
     hidden = _hidden(cascade, variables)
     return _shown_again(document, sheets, hidden) if hidden and _few_letters(document, hidden) else {}
 
 
-def _affordable(document: Document, selectors: Sequence[str]) -> bool:
+def affordable(document: Document, wanted: Sequence[str]) -> bool:
     """Tell whether searching a page for some selectors is within ``MAX_WORK``."""
-    slow = sum(1 for selector in selectors if _QUADRATIC.search(selector))
-    if not slow and len(selectors) <= _MANY:
+    slow = sum(1 for selector in wanted if _QUADRATIC.search(selector))
+    if not slow and len(wanted) <= _MANY:
         return True
     elements = len(document.select("*"))
-    return elements * (len(selectors) + slow * elements) <= MAX_WORK
+    return elements * (len(wanted) + slow * elements) <= MAX_WORK
 
 
 def _styles_of(document: Document) -> list[str]:
@@ -202,7 +206,7 @@ def _styles_of(document: Document) -> list[str]:
     return sheets if sum(map(len, sheets)) <= MAX_CSS else []
 
 
-def _names_on(document: Document) -> set[str]:
+def names_on(document: Document) -> set[str]:
     """Return the tags, classes and ids of a page, as selectors write them."""
     tags = {element.tag for element in document.select("*")}
     classes = {element.attr("class") or "" for element in document.select("[class]")}
@@ -217,10 +221,10 @@ def _concerns(part: str, names: set[str]) -> bool:
     before, _, prelude = part.rpartition("{")[0].rpartition("{")
     if before and "@" not in before:
         return True  # a rule in a rule
-    return any(_is_on(selector, names) for selector in separate(prelude.rpartition(";")[2]))
+    return any(is_on(selector, names) for selector in separate(prelude.rpartition(";")[2]))
 
 
-def _is_on(selector: str, names: set[str]) -> bool:
+def is_on(selector: str, names: set[str]) -> bool:
     """Tell whether the page has the tag, classes and ids of a selector's last compound."""
     return "\\" in selector or all(name in names for name in _keys_of(selector))
 
@@ -234,12 +238,12 @@ def _keys_of(selector: str) -> list[str]:
     return [name if name[0] in ".#" else name.lower() for name in _KEY.findall(compound)]
 
 
-def _selectors(selector: str) -> list[str]:
+def selectors_of(selector: str) -> list[str]:
     """Return the selectors of a rule that can match an element, without those of pseudo-elements."""
     return [one.strip() for one in separate(selector) if one.strip() and not _PSEUDO_ELEMENT.search(one)]
 
 
-def _select(document: Document, selector: str) -> Sequence[Element]:
+def select(document: Document, selector: str) -> Sequence[Element]:
     """Return the elements that a selector matches; none where a browser knows it and the parser does not."""
     try:
         return document.select(selector)
@@ -253,15 +257,15 @@ def specificity_of(selector: str) -> int:
     return len(_ID.findall(plain)) << 20 | len(_CLASS.findall(plain)) << 10 | len(_TYPE.findall(plain))
 
 
-def _add_others(cascade: _Cascade, sheets: _Sheets, known: set[Rule]) -> bool:
-    """Add the other rules that match the elements in question; False where that is too much work."""
+def add_others(cascade: Cascade, sheets: Sheets, known: set[Rule], words: Sequence[str]) -> bool:
+    """Add the other rules that match the elements in question; False where that is too much work.
+
+    :param words: parts of the properties in question.
+    """
     elements = list(cascade.matching)
     keys = {f".{name}" for element in elements for name in (element.attr("class") or "").split()}
     keys.update(element.tag for element in elements)
     keys.update(f"#{element.attr('id')}" for element in elements if element.attr("id"))
-    matching = {rule for matched in cascade.matching.values() for rule, _ in matched}
-    said = ";".join(f"{name}:{value}" for rule in matching for name, value, _ in cascade.said[rule])
-    words = [word for word, hides in _AT_STAKE if hides.search(said)]
     wanted = []
     for parts in sheets.parts:
         numbers = {number for word in words for number, part in enumerate(parts) if word in part}
@@ -270,8 +274,8 @@ def _add_others(cascade: _Cascade, sheets: _Sheets, known: set[Rule]) -> bool:
     for rule in sheets.rules(wanted):
         if rule in known:
             continue
-        for selector in _selectors(rule.selector):
-            if _is_on(selector, keys):
+        for selector in selectors_of(rule.selector):
+            if is_on(selector, keys):
                 work += len(elements) * (len(elements) if _QUADRATIC.search(selector) else 1)
                 if work > MAX_WORK:
                     return False
@@ -293,7 +297,7 @@ def _matched(elements: list[Element], selector: str) -> Iterator[Element]:
         return
 
 
-def _hidden(cascade: _Cascade, variables: Mapping[str, str]) -> dict[Element, bool]:
+def _hidden(cascade: Cascade, variables: Mapping[str, str]) -> dict[Element, bool]:
     """Return the elements whose cascade hides them, and whether that is by ``visibility`` alone."""
     hidden: dict[Element, bool] = {}
     known: dict[Any, frozenset[str]] = {}  # by rules and inline style: most elements share them
@@ -338,7 +342,7 @@ def _code_in(element: Element) -> int:
     return sum(len(code.text) for code in element.select("script,style"))
 
 
-def _shown_again(document: Document, sheets: _Sheets, hidden: dict[Element, bool]) -> Hidden:
+def _shown_again(document: Document, sheets: Sheets, hidden: dict[Element, bool]) -> Hidden:
     """Return the hidden elements with the outermost descendants that ``visibility: visible`` shows."""
     result: Hidden = {element: [] for element in hidden}
     if not any(hidden.values()):
@@ -352,12 +356,12 @@ def _shown_again(document: Document, sheets: _Sheets, hidden: dict[Element, bool
     wanted = [{number for number, part in enumerate(parts) if "visible" in part} for parts in sheets.parts]
     for rule in sheets.rules(wanted):
         if ("visibility", "visible") in {(name, value) for name, value, _ in declarations(rule.body)}:
-            selectors = [one for one in _selectors(rule.selector) if not _QUADRATIC.search(one)]
-            work += len(selectors) * elements
+            shows = [one for one in selectors_of(rule.selector) if not _QUADRATIC.search(one)]
+            work += len(shows) * elements
             if work > MAX_WORK:
                 return {}
-            for selector in selectors:
-                visible.update(_select(document, selector))
+            for selector in shows:
+                visible.update(select(document, selector))
     both = visible.union(hidden)
     for element in document.select("*") if visible else ():
         if element not in visible:

@@ -51,6 +51,14 @@ _SAYS: Final = re.compile(
 )
 """What must stand where a word of ``_HIDES`` is found."""
 
+_LAYS_OUT: Final = (b"display:", b"float:", b"white-space", b"user-select:")
+"""Beginnings of declarations that can part words, keep their line breaks, or keep them out of a copied text."""
+
+_SAYS_WHERE: Final = re.compile(
+    rb"display:(?:-webkit-|-ms-)?(?:block|box|table|list-item|flow-root|(?:inline-)?(?:flex|grid))|float:[lri]|"
+    rb"white-space:(?:pre|break)|white-space-collapse:p|user-select:none"
+)
+
 _STRING: Final = re.compile(r"\"[^\"]*\"|'[^']*'")
 _LENGTH: Final = re.compile(r"(min-|max-)?(width|height)\s*:\s*(\d{1,7}(?:\.\d{0,4})?)\s*(px|r?em)\s*\Z")
 _RANGE: Final = re.compile(r"(width|height)\s*(<=?|>=?)\s*(\d{1,7}(?:\.\d{0,4})?)\s*(px|r?em)\s*\Z")
@@ -89,17 +97,31 @@ _UNREAD: Final = _Context("", False, None)
 """A block that is nested too deep to be read."""
 
 
-def suspects(css: str) -> list[int]:
-    """Return the places of the parts, between closing braces, that may hold a declaration that hides.
+def suspects(css: str) -> tuple[list[int], list[int]]:
+    """Return the places of the parts, between closing braces, that may hold a declaration that hides, or that lays out.
 
     :param css: a sheet without comments.
     """
     squeezed = css.encode("utf-8", "surrogatepass").lower().translate(None, _SPACES)
+    laying = _parts_with(squeezed, _LAYS_OUT, _SAYS_WHERE)
+    result = _parts_with(squeezed, _HIDES, _SAYS)
+    if b"\\" in squeezed:
+        escaped = {
+            number
+            for number, part in enumerate(css.split("}"))
+            if "\\" in part and "\\" in _STRING.sub("", part.rpartition("{")[2])
+        }
+        return sorted(escaped.union(result)), laying
+    return result, laying
+
+
+def _parts_with(squeezed: bytes, words: tuple[bytes, ...], says: re.Pattern[bytes]) -> list[int]:
+    """Return the places of the parts in which a word stands and the pattern matches."""
     places = []
-    for word in _HIDES:
+    for word in words:
         position = squeezed.find(word)
         while position >= 0:
-            if _SAYS.match(squeezed, position):
+            if says.match(squeezed, position):
                 places.append(position)
             position = squeezed.find(word, position + 1)
     result: list[int] = []
@@ -109,13 +131,6 @@ def suspects(css: str) -> list[int]:
         last = position
         if not result or result[-1] != part:
             result.append(part)
-    if b"\\" in squeezed:
-        escaped = {
-            number
-            for number, part in enumerate(css.split("}"))
-            if "\\" in part and "\\" in _STRING.sub("", part.rpartition("{")[2])
-        }
-        return sorted(escaped.union(result))
     return result
 
 
@@ -132,13 +147,14 @@ class StyleSheet:
 
     def __init__(self, css: str) -> None:
         css = without_comments(css)
-        self.suspects = suspects(css)
-        """The places of the parts that may hide something."""
+        self.suspects, self.laying = suspects(css)
+        """The places of the parts that may hide something, and of those that may lay out words."""
 
-        self.parts = css.split("}") if self.suspects else []
-        if self.suspects and any(part.count('"') & 1 or part.count("'") & 1 for part in self.parts):
+        self.parts = css.split("}") if self.suspects or self.laying else []
+        quoted = '"' in css or "'" in css
+        if quoted and any(part.count('"') & 1 or part.count("'") & 1 for part in self.parts):
             css = escaped(css)
-            self.suspects, self.parts = suspects(css), css.split("}")  # a string holds a brace
+            (self.suspects, self.laying), self.parts = suspects(css), css.split("}")  # a string holds a brace
         self._nesting: set[int] = set()
         self._media: dict[str, bool] = {}
 

@@ -15,7 +15,7 @@ from ...core.deadline import checked
 from ..node_arrays import Attrs
 from ..tree import Tree
 from . import rules
-from .cascade import Hidden, hidden_by_sheets
+from .cascade import Hidden, Sheets, hidden_by_sheets
 from .elements import (
     BLOCK,
     DROP,
@@ -43,6 +43,7 @@ from .elements import (
 )
 from .formula import draws_formula, formula_text, plain_tex
 from .hidden import Inside, Styles, is_hidden, is_struck
+from .layout import AFTER, APART, LINES, ON_LINE, RAW, UNSEEN, Layout, after, layout_of
 from .panels import opened_panels
 from .parse import FORMER, Document, Element, Text, parse, without_surrogates
 from .tree_builder import FILLED, START, GrowingTree, close_gaps, drop_doubled_noscripts, strike
@@ -96,9 +97,15 @@ _ROWS: Final = frozenset({"tr", "td", "th"})
 _HOLD_ROWS: Final = frozenset({"table", "tr", "thead", "tbody", "tfoot"})
 """Parents in which empty rows and cells are kept. Elsewhere, as in formulas, they are not part of a table."""
 
-_MARKED: Final = "[style],[hidden],[aria-hidden],[popover],.sortkey,.line-through,a a,button button,[lang],math"
-"""Elements that the walk looks at closely: perhaps hidden, nested links and buttons, formulas, and those with a
-language."""
+_MARKED: Final = (
+    "[style],[hidden],[aria-hidden],[popover],[lang],.sortkey,.line-through,[class*=whitespace-pre],"
+    "a a,button button,math"
+)
+"""Elements that the walk looks at closely: perhaps hidden, laid out by their style, nested links and buttons, formulas,
+and those with a language."""
+
+_NEAR: Final = 16
+"""Open elements among which a heading is looked for."""
 
 _NOT_RENAMED: Final = frozenset({"a", "s", "del", "strike"})
 """Inline elements that stay what they are where their style strikes their words through."""
@@ -189,7 +196,7 @@ class _Walk(GrowingTree):
     entered, -1 where only its children are kept. An element whose mark equals ``content`` at its end shows nothing.
     """
 
-    __slots__ = ("content", "hidden", "mark", "marked", "panels", "settled", "styles", "unseen")
+    __slots__ = ("content", "hidden", "layout", "mark", "marked", "panels", "settled", "styles")
 
     def __init__(self, with_origins: bool) -> None:
         super().__init__(with_origins)
@@ -199,7 +206,7 @@ class _Walk(GrowingTree):
         self.marked: set[Any] = set()
         self.panels: dict[Element, str] = {}
         self.styles = Styles(None)
-        self.unseen: set[Any] = set()
+        self.layout: Layout = {}
         self.settled: set[Any] = set()
 
     def run(self, document: Document) -> None:
@@ -207,8 +214,11 @@ class _Walk(GrowingTree):
         element, words = Element, Text  # locals: module names are slow to look up in compiled code
         self.styles = Styles(document)
         self.marked = set(document.select(_MARKED))  # one native search is cheaper than a test of every element
-        self.hidden = hidden_by_sheets(document, self.styles)
+        sheets = Sheets(document)
+        self.hidden = hidden_by_sheets(document, sheets, self.styles)
+        self.layout = layout_of(document, sheets, self.styles, self.marked)
         self.marked.update(self.hidden)
+        self.marked.update(self.layout)
         self.panels = opened_panels(document, self._is_unseen)
         nodes: Iterator[Any] = iter([node for node in document.children if type(node) is element])
         levels: list[tuple[Iterator[Any], int]] = []  # the siblings after each open element, and its mark
@@ -231,7 +241,7 @@ class _Walk(GrowingTree):
                 if mark >= 0:
                     self._leave(mark)
         self.marked, self.hidden, self.panels = set(), {}, {}
-        self.unseen, self.settled, self.styles = set(), set(), Styles(None)
+        self.layout, self.settled, self.styles = {}, set(), Styles(None)
         self.spacer = None  # free the DOM: each node holds the whole of it
 
     def _enter(self, node: Element) -> Sequence[Any] | None:
@@ -248,7 +258,8 @@ class _Walk(GrowingTree):
             if tag == "img" and draws_formula(node) and not self._has_formula_beside(node):
                 self._add_formula(node, plain_tex(node.attr("alt") or ""))
                 return None
-            if node in self.unseen:
+            said = self.layout.get(node, 0)
+            if said & UNSEEN:
                 return None
             if node in self.panels and node not in self.settled:
                 self.settled.add(node)
@@ -265,6 +276,10 @@ class _Walk(GrowingTree):
             if tag == "math":
                 self._add_formula(node, formula_text(node, self._is_unseen))
                 return None
+            if said:
+                inside = self._lay_out(node, tag, said)
+                if inside is not None:
+                    return inside
             if is_struck(node):
                 struck = tag in STRUCK_BLOCKS
                 if kind in (PASS, INLINE) and tag not in _NOT_RENAMED:
@@ -317,7 +332,7 @@ class _Walk(GrowingTree):
         """Tell whether elements inside a hidden one are seen; note the words around them, which are not."""
         inside = Inside(node, self.styles)
         if inside.seen:
-            self.unseen.update(inside.unseen)
+            self.layout.update(dict.fromkeys(inside.unseen, UNSEEN))
             self.settled.update(inside.settled)
             self.marked.update(inside.unseen)
         return inside.seen
@@ -334,6 +349,42 @@ class _Walk(GrowingTree):
             self._line_end()
             self._ended(position)
         return inner
+
+    def _lay_out(self, node: Element, tag: str, said: int) -> Sequence[Any] | None:
+        """Part an element from the words before it, as its style says; return the nodes to walk next if it is opened.
+
+        What is said of it is forgotten where the element itself is among these nodes.
+        """
+        self.layout[node] = 0
+        in_line = self.raw or any(self.tag[above] in rules.HEADINGS for above in self.open[-_NEAR:])
+        if said & APART or (said & ON_LINE and in_line):
+            self._part(node, said)
+        if not said & (ON_LINE | RAW) or (self.raw and not said & ON_LINE):
+            return None
+        if in_line:
+            following = after(node)
+            if following is not None:
+                self.layout[following] = self.layout.get(following, 0) | APART | AFTER
+                self.marked.add(following)
+            return None
+        if self.last != START:
+            self._line_end()
+        new = "pre" if said & RAW else "div"
+        position = len(self.tag)
+        self._add(new, KINDS[new], "", None, node)
+        self.raw += said & RAW > 0
+        self.mark = self.content
+        self._enter_node(position, KINDS[new])
+        # an element that says more than its place stays inside
+        return (node,) if KINDS.get(tag, BLOCK) & KIND == INLINE or tag == "a" or is_struck(node) else node.children
+
+    def _part(self, node: Any, said: int) -> None:
+        """Part the next words from those before: by a space; in code by a line break, where a block begins or ended."""
+        if self.raw:
+            if said & (ON_LINE | AFTER) and self.tag[-1] == "" and self.text[-1] and not self.text[-1].endswith("\n"):
+                self._add_raw("\n", node)
+        elif self.last != START:
+            self._add_space(node)
 
     def _has_formula_beside(self, image: Element) -> bool:
         """Tell whether a reader sees MathML beside a drawn formula."""
@@ -417,9 +468,9 @@ class _Walk(GrowingTree):
             self._put_space()
         position = len(self.tag)
         self._add(tag, flags, "", kept, node)
-        if len(children) == 1 and not self.raw and not self.unseen and type(children[0]) is Text:
+        if len(children) == 1 and not self.raw and type(children[0]) is Text:
             data: str = children[0].data
-            if not data.isspace():
+            if not data.isspace() and not (self.layout and self.layout.get(children[0])):
                 self.content += 1
                 self._add_words(data, children[0], len(self.open) + 1)
                 if not flags & LINE:
@@ -474,9 +525,17 @@ class _Walk(GrowingTree):
 
     def _read(self, node: Text) -> None:
         """Add a text node: words, white space between words, or preformatted text."""
-        if self.unseen and node in self.unseen:
-            return
         data: str = node.data
+        if self.layout:
+            said = self.layout.get(node, 0)
+            if said:
+                if said & UNSEEN:
+                    return
+                if said & APART and not (self.raw and data.startswith("\n")):
+                    self._part(node, said)
+                if said & LINES and not self.raw:
+                    self._read_lines(node, data)
+                    return
         if self.raw:
             self.content += self._add_raw(data, node)
         elif not data.isspace():
@@ -484,6 +543,23 @@ class _Walk(GrowingTree):
             self._add_words(data, node, len(self.open))
         elif self.last != START:
             self._add_space(node)
+
+    def _read_lines(self, node: Text, data: str) -> None:
+        """Add a text whose line breaks a reader sees."""
+        if node.previous_sibling is None:
+            data = data.lstrip()
+        if node.next_sibling is None:
+            data = data.rstrip()
+        for number, line in enumerate(data.split("\n")):
+            if number:
+                if self.last != START:
+                    self._line_end()
+                position = len(self.tag)
+                self._add("br", KINDS["br"], "", None, node)
+                self._ended(position)
+            if line and not line.isspace():
+                self.content += 1
+                self._add_words(line, node, len(self.open))
 
     def _leave(self, mark: int) -> None:
         """Leave the open element at its end: merge it, or drop it where it shows nothing."""
