@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from . import rules
 from .css import ALL, declarations, declared, unseen_by
 from .hidden import Styles
-from .parse import Document, Element, SelectorSyntaxError
+from .parse import Document, Element, SelectorSyntaxError, ShadowRoot
 from .stylesheet import Rule, StyleSheet, may_hide, on_screen, separate
 
 MAX_CSS: Final = 24 * 1024
@@ -199,8 +199,8 @@ def _styles_of(document: Document) -> list[str]:
     sheets: list[str] = []
     for style in document.select("style"):
         above = style.parent
-        if not isinstance(above, Element) or above.tag == "noscript":  # or in a <template>
-            continue
+        if not isinstance(above, ShadowRoot) and (not isinstance(above, Element) or above.tag == "noscript"):
+            continue  # or in a <template>
         if (style.attr("type") or "text/css").strip().lower() == "text/css" and on_screen(style.attr("media") or ""):
             sheets.append(style.text)
     return sheets if sum(map(len, sheets)) <= MAX_CSS else []

@@ -22,7 +22,7 @@ from importlib import import_module
 from typing import Any, Final, TypeAlias
 
 import turbohtml
-from turbohtml import Axis, Document, Element, Namespace, SelectorSyntaxError, Text
+from turbohtml import Axis, Document, Element, Namespace, SelectorSyntaxError, ShadowRoot, Text
 
 from ...core.errors import BadPage
 from .xhtml import declared_encoding, html_of, is_xhtml
@@ -135,9 +135,9 @@ _LINE_END: Final = re.compile(r"\r\n?|\n")
 _TAG_NAME: Final = re.compile(r"<([A-Za-z][^\t\n\f\r />]*)")
 
 __all__ = [
-    "CHILDREN", "MAX_BYTES", "MAX_TAGS", "Document", "Element", "Namespace", "Node", "SelectorSyntaxError", "Text",
-    "check_size", "decode", "is_binary", "line_starts", "parse", "parse_with_places", "source_text", "tag_place",
-    "without_surrogates",
+    "CHILDREN", "MAX_BYTES", "MAX_TAGS", "Document", "Element", "Namespace", "Node", "SelectorSyntaxError",
+    "ShadowRoot", "Text", "check_size", "decode", "is_binary", "line_starts", "parse", "parse_with_places",
+    "source_text", "tag_place", "without_surrogates",
 ]  # fmt: skip
 
 

@@ -46,6 +46,7 @@ from .hidden import Inside, Styles, is_hidden, is_struck
 from .layout import AFTER, APART, LINES, ON_LINE, RAW, UNSEEN, Layout, after, layout_of
 from .panels import opened_panels
 from .parse import FORMER, Document, Element, Text, parse, without_surrogates
+from .shadow import MARK, show_shadows
 from .tree_builder import FILLED, START, GrowingTree, close_gaps, drop_doubled_noscripts, strike
 
 _ISOLATING: Final = frozenset({"caption", "object", "td", "th"})
@@ -150,12 +151,19 @@ def walk_page(
     :param document: the page's DOM, if it was parsed before.
     :returns: the tree, and with ``with_origins`` the DOM node of each of its nodes (else an empty list).
     """
+    document = document or parse(markup, charset, name)
+    has_shadows = MARK in markup if isinstance(markup, str) else MARK.encode() in markup
+    if has_shadows:
+        show_shadows(document)
     walk = _Walk(with_origins)
-    walk.run(document or parse(markup, charset, name))
+    walk.run(document)
     # surrogates in kept text are rare: only such a page is parsed a second time, without them
     if isinstance(markup, str) and not markup.isascii() and _holds_surrogates(walk):
+        document = parse(without_surrogates(markup), charset, name)
+        if has_shadows:
+            show_shadows(document)
         walk = _Walk(with_origins)
-        walk.run(parse(without_surrogates(markup), charset, name))
+        walk.run(document)
     if not walk.tag:  # a frameset has no body
         walk.tag, walk.depth, walk.text, walk.attrs = ["html"], [0], [""], [None]
     if walk.noscripts and drop_doubled_noscripts(walk, walk.noscripts):
