@@ -352,6 +352,38 @@ def test_a_table_without_rulings_is_found_by_its_columns() -> None:
     assert [paragraph[:3] for paragraph in texts(tree, "p")] == ["a00", "b00"]
 
 
+def amounts(sheet: Sheet, y: float, label: str, *cells: str, left: float = 50) -> float:
+    """Write a row of a table: a label, and cells that end at the right edge of their columns; return y of the next."""
+    if label:
+        sheet.text(left, y, label)
+    for at, cell in enumerate(cells):
+        if cell:
+            sheet.text(260 + 50 * at - 5.56 * len(cell), y, cell)
+    return y + 12
+
+
+def test_a_table_of_many_columns_keeps_its_years_over_groups_gaps_and_labels_of_two_lines() -> None:
+    sheet = Sheet().text(50, 60, "All sums are in thousand euros and were checked by the auditors in the spring.")
+    y = amounts(sheet, 90, "", "2024", "2023", "2022", "2021", "2020", "2019")
+    y = amounts(sheet, y, "Ships:")
+    y = amounts(sheet, y, "Ferries", "1,101", "1,102", "-", "1,104", "(105)", "1,106", left=60)
+    y = amounts(sheet, y, "Tugs of the harbour and", left=60)
+    y = amounts(sheet, y, "of the canal", "201", "", "203", "204", "", "206", left=60)
+    y = amounts(sheet, y, "Land:")
+    y = amounts(sheet, y, "Quays", "301", "302", "303", "304", "305", "306", left=60)
+    amounts(sheet, y, "Total", "1,603", "1,404", "506", "1,612", "200", "1,618", left=60)
+    tree = read(Engine(), pdf(sheet))
+    assert table(tree) == [
+        ["#", "#2024", "#2023", "#2022", "#2021", "#2020", "#2019"],
+        ["Ships:", "", "", "", "", "", ""],
+        ["Ferries", "1,101", "1,102", "-", "1,104", "(105)", "1,106"],
+        ["Tugs of the harbour and of the canal", "201", "", "203", "204", "", "206"],
+        ["Land:", "", "", "", "", "", ""],
+        ["Quays", "301", "302", "303", "304", "305", "306"],
+        ["Total", "1,603", "1,404", "506", "1,612", "200", "1,618"],
+    ]
+
+
 def test_rows_between_rulings_are_parted_by_their_numbers() -> None:
     sheet = Sheet()
     sheet.lines(50, 60, prose("a", 3))

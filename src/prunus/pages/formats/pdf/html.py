@@ -231,18 +231,25 @@ def _append_continued(before: PdfBlock, block: PdfBlock) -> bool:
     table, after = before.table, block.table
     if table is None or after is None or not block.first or block.page != before.page + 1:
         return False
-    if not continues(table, after):
+    heads = _heads(after)
+    if not continues(table, after) or (len(heads) > 1 and heads != _heads(table)):
         return False
     table.rows += _new_rows(table, after)
     before.page = block.page
     return True
 
 
+def _heads(table: PdfTable) -> list[list[str]]:
+    """Return the texts of the header rows of a table."""
+    heads = itertools.takewhile(lambda row: any(cell and cell.head for cell in row), table.rows)
+    return [[cell.text if cell else "" for cell in row] for row in heads]
+
+
 def _new_rows(table: PdfTable, after: PdfTable) -> list[list[PdfCell | None]]:
     """Return the rows of a table's next part without a repeated header."""
     header = [cell.text if cell else "" for cell in table.rows[0]]
     first_row = [cell.text if cell else "" for cell in after.rows[0]]
-    rows = after.rows[1:] if header == first_row else after.rows
+    rows = after.rows[max(len(_heads(after)), 1) :] if header == first_row else after.rows
     for row in rows:
         for cell in row:
             if cell and header != first_row:

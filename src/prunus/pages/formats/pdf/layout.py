@@ -10,6 +10,7 @@ from .blocks import PdfBlock, PdfStyle, blocks_of
 from .columns import drop_running_lines, split_flows
 from .html import PdfInlineWriter, document
 from .lines import PdfPiece, Word, group_words, reading_order
+from .numbers import number_tables
 from .page import PageWords
 from .tables import cell_lines, ruled_tables
 
@@ -42,7 +43,8 @@ def html_of(metadata: dict[str, Any], raw: list[dict[str, Any]], deadline: float
     directed = {page.number: page.mirrored for page in visible if page.directed}
     for (page, _), kept, whole in zip(pages, drop_running_lines(pages), atoms, strict=True):
         bottom = page.box[1] + 0.6 * page.height  # small print below this line is a note
-        for flow in split_flows([*kept, *whole]):
+        tables, others = number_tables([*kept, *whole])
+        for flow in split_flows([*others, *(PdfPiece([], table, table.box) for table in tables)]):
             _check_time(deadline, name)
             blocks += blocks_of(flow, style, page.number, bottom)
         for group in filter(None, map(group_words, page.turned)):

@@ -15,6 +15,8 @@ _JUMP: Final = 0.95  # em; widest gap between words of one piece of a line
 _STITCH: Final = 0.6  # em; widest gap between pieces that are not adjacent in the file
 BULLETS: Final = "•‣◦▪▫●○■□◆◇▶►–—∙·⁃*‐-\uf0b7\uf0a7\uf0d8\uf0fc\uf076\uf06e\u2713\u2714\u27a2\u25b8"
 _MARKER: Final = re.compile(rf"(?:[{re.escape(BULLETS)}]|\(?(?:\d{{1,3}}|[a-zA-Z]|[ivxIVX]{{1,5}})[.)]|\[\d{{1,3}}\])$")
+_CELLS: Final = "-‐–—("
+_AMOUNT: Final = re.compile(r"[$€£¥(\s]*(?:\d[\d.,]*|[-‐–—]?)[\s)%]*")
 _LEADER: Final = re.compile(r"(?<![.·…_])[.·…_]{4,}+$")
 
 
@@ -128,7 +130,9 @@ def _stitch(pieces: list[PdfPiece]) -> list[PdfPiece]:
         for piece in row[1:]:
             em = max(min(piece.size, current.size), 1.0)
             gap = piece.x0 - current.x1
-            reach = 4.0 if is_marker(current.text) else _STITCH
+            # a dash or (105) before a number is a cell of a table
+            is_item = is_marker(current.text) and not (current.text[0] in _CELLS and _AMOUNT.fullmatch(piece.text))
+            reach = 4.0 if is_item else _STITCH
             if -0.5 * em < gap < reach * em:
                 first = piece.words[0]
                 first.space = first.space if first.order == current.words[-1].order + 1 else gap > 0.12 * em

@@ -6,7 +6,7 @@ the LaTeX package booktabs draws them, or none: then its columns are aligned.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -36,6 +36,8 @@ def booktabs(across: Sequence[Line], words: list[Word], grids: Sequence[PdfTable
         if any(meet(grid.box, (left, top, right, bottom)) for grid in grids):
             continue
         inside = [word for word in words if _is_inside(word, (left, top, right, bottom))]
+        if _lacks_labels(inside, words, left):
+            continue
         parts = [line for line in across if line[2] - line[1] < _PART * (right - left)]
         table = _table(inside, [y for y, _, _ in lines], parts)
         if table is not None:
@@ -43,6 +45,15 @@ def booktabs(across: Sequence[Line], words: list[Word], grids: Sequence[PdfTable
             words[:] = [word for word in words if id(word) not in held]
             tables.append(table)
     return tables
+
+
+def _lacks_labels(inside: Sequence[Word], words: Sequence[Word], left: float) -> bool:
+    """Tell whether the rulings are below numbers only, whose labels stand at their left."""
+    rows = [row for row in rows_of(group_words(inside)) if row]
+    numbers = [row[0] for row in rows if is_numeric(row[0].text) or row[0].text == "$"]
+    heights = sorted(word.y for word in words if word.x1 <= left + _TOUCH)
+    beside = sum(bisect_right(heights, row.y + 1) > bisect_left(heights, row.y - 1) for row in numbers)
+    return 2 * len(numbers) > len(rows) and 2 * beside > len(numbers)
 
 
 def _stacks(across: Sequence[Line]) -> Iterator[list[Line]]:
@@ -528,14 +539,17 @@ def is_stretched(rows: Sequence[Sequence[PdfPiece]], slots: Sequence[tuple[float
     return flush >= 0.6 * len(rows) and numbers * 3 < len(rows)
 
 
-def column_edges(rows: Sequence[Sequence[PdfPiece]]) -> list[tuple[float, float]]:
-    """Return the (left, right) edges of the columns. A gap between columns may be crossed by one row in five."""
+def column_edges(rows: Sequence[Sequence[PdfPiece]], crossed: float = 0.2) -> list[tuple[float, float]]:
+    """Return the (left, right) edges of the columns.
+
+    :param crossed: share of the rows that may cross the gap between two columns.
+    """
     edges: list[tuple[float, int]] = []
     for row in rows:
         edges += [(piece.x0, 1) for piece in row]
         edges += [(piece.x1, -1) for piece in row]
     edges.sort()
-    allowed = len(rows) // 5
+    allowed = int(len(rows) * crossed)
     em = max((piece.size for row in rows for piece in row), default=10.0)
     result: list[list[float]] = []
     depth = 0
@@ -588,6 +602,7 @@ def from_slots(rows: Sequence[Sequence[PdfPiece]], slots: list[tuple[float, floa
             first, last = columns_of(piece, slots)
             target = grid[-1] if is_continuation else cells
             cell = target[first] or next(cell for cell in reversed(target[:first]) if cell)
+            piece.words[0].space = piece.words[0].space or bool(cell.words)
             cell.words += piece.words
             if not is_continuation and last > first and all(c and not c.words for c in target[first + 1 : last + 1]):
                 cell.colspan = last - first + 1
