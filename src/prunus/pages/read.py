@@ -59,8 +59,7 @@ def clean_page(page: Page, to_html: ToHtml, main: bool = False) -> Tree:
     elif isinstance(html, str):
         tree.warnings = [unescape(said) for said in _WARNING.findall(html, 0, html.find("</head>") + 1)]
     if not tree.has_words:
-        why = f"; it is {_FRAME}" if tree.warnings else ""
-        raise BadPage(f"{name}: the page shows no text{why}", subject=name)
+        raise BadPage("; ".join([f"{name}: the page shows no text", *tree.warnings]), subject=name)
     tree.url = page.final_url or page.url
     tree.published = page.published
     return tree
@@ -72,10 +71,11 @@ def _with_data(tree: Tree, page: Page, to_html: ToHtml) -> Tree:
     if html:
         whole = clean_tree(html, name=page.url or "page")
         if whole.words[-1] > tree.words[-1]:
-            whole.warnings = [f"the page is {_FRAME}: its words are those of the data in it for these scripts"]
+            told = f"the page is {_FRAME}: its words are those of the data in it for these scripts"
+            whole.warnings = [told, *whole.warnings]
             return whole
     if is_frame(tree, page):
-        tree.warnings = [f"the page is {_FRAME}: what they would show is not read"]
+        tree.warnings = [f"the page is {_FRAME}: what they would show is not read", *tree.warnings]
     return tree
 
 

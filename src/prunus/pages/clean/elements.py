@@ -181,6 +181,30 @@ SPECIAL: dict[str, Callable[[Element, Attrs | None], Special | None]] = {
 }  # fmt: skip
 
 
+UNREAD: Final = frozenset({"canvas", "embed", "frame", "iframe", "svg"})
+"""Dropped elements that may show a reader words."""
+
+_FIELDS: Final = frozenset({"", "text", "url", "number", "date", "time", "month", "week", "datetime-local", "range"})
+"""Types of fields that may show what a script writes; those for addresses and passwords are the reader's to fill."""
+
+_DRAWN_WORDS: Final = 4  # of a drawing that is no icon
+
+
+def unread_kind(node: Element) -> str:
+    """Return what an element that is dropped shows a reader: a form field, a drawing, another page; '' for nothing."""
+    if node.tag == "input":
+        return "form field" if (node.attr("type") or "").strip().lower() in _FIELDS else ""
+    if any((node.attr(side) or "").strip().removesuffix("px") in ("0", "1") for side in ("width", "height")):
+        return ""
+    if node.tag == "svg":
+        words = sum(len(text.text.split()) for text in node.select("text")[:_DRAWN_WORDS])
+        return "labelled drawing" if words >= _DRAWN_WORDS else ""
+    if node.tag == "canvas":
+        return "canvas"
+    address = (node.attr("src") or node.attr("srcdoc") or "").strip()
+    return "embedded page" if address and scheme_of(address) not in ("about", "javascript") else ""
+
+
 KIND: Final = 7
 """The bits of a tag's kind: one of the numbers from DROP to RENAMED."""
 

@@ -7,6 +7,7 @@ word and joins no two words.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any, Final
@@ -38,8 +39,10 @@ from .elements import (
     STRICT,
     STRUCK_BLOCKS,
     UNNESTED,
+    UNREAD,
     WRAPS,
     kept_attributes,
+    unread_kind,
 )
 from .formula import draws_formula, formula_text, plain_tex
 from .hidden import Inside, Styles, is_hidden, is_struck
@@ -178,7 +181,14 @@ def walk_page(
     tree.lang = (tree.attrs[0] or {}).get("lang", "")
     if len(tags) > 2 and tags[1] == "title":
         tree.title = walk.text[2]
+    if walk.unread:
+        told = [f"{number} {name if number == 1 else _plural(name)}" for name, number in walk.unread.items()]
+        tree.warnings = [f"not read: {', '.join(told)}"]
     return tree, walk.origins or []
+
+
+def _plural(name: str) -> str:
+    return f"{name}es" if name.endswith("s") else f"{name}s"
 
 
 def _holds_surrogates(walk: _Walk) -> bool:
@@ -204,7 +214,7 @@ class _Walk(GrowingTree):
     entered, -1 where only its children are kept. An element whose mark equals ``content`` at its end shows nothing.
     """
 
-    __slots__ = ("content", "hidden", "layout", "mark", "marked", "panels", "settled", "styles")
+    __slots__ = ("content", "hidden", "layout", "mark", "marked", "panels", "settled", "styles", "unread")
 
     def __init__(self, with_origins: bool) -> None:
         super().__init__(with_origins)
@@ -213,6 +223,7 @@ class _Walk(GrowingTree):
         self.mark = -1
         self.marked: set[Any] = set()
         self.panels: dict[Element, str] = {}
+        self.unread: Counter[str] = Counter()
         self.styles = Styles(None)
         self.layout: Layout = {}
         self.settled: set[Any] = set()
@@ -258,6 +269,8 @@ class _Walk(GrowingTree):
         flags = KINDS.get(tag, BLOCK)
         kind = flags & KIND
         if kind == DROP and (self.here < 0 or self.tag[self.here] not in _MEDIA or tag not in LEAVES):
+            if tag in UNREAD:
+                self._note_unread(node)
             return None
         self.mark = -1
         marked = node in self.marked
@@ -344,6 +357,12 @@ class _Walk(GrowingTree):
             self.settled.update(inside.settled)
             self.marked.update(inside.unseen)
         return inside.seen
+
+    def _note_unread(self, node: Element) -> None:
+        """Count an element that a reader sees and that is not read."""
+        name = unread_kind(node)
+        if name and not self._is_unseen(node) and "noscript" not in (self.tag[above] for above in self.open):
+            self.unread[name] += 1
 
     def _open_panel(self, node: Element) -> Sequence[Any] | None:
         """Enter a panel that a reader can open: a closed <details> around it, under the words of its control."""
@@ -500,6 +519,8 @@ class _Walk(GrowingTree):
         if tag in SPECIAL:
             special = SPECIAL[tag](node, kept)
             if special is None:
+                if tag == "input":
+                    self._note_unread(node)
                 return None
             children, kept, words = special
         if tag == "head" or (tag in ("option", "optgroup") and self._ends_item(tag)):
