@@ -196,6 +196,78 @@ def test_an_equation_is_tex() -> None:
     assert '<code class="math">\\alpha =\\frac{1}{\\sqrt{x^{2}}}</code>' in made
 
 
+@pytest.mark.parametrize(
+    ("font", "letters", "shown"),
+    [
+        ("Symbol", "\uf061\uf0a3 b", "α≤ β"),
+        ("Symbol", "D\u00b1", "Δ±"),
+        ("Wingdings", "\uf0fe\uf0a8", "☑☐"),
+        ("Arial", "Da", "Da"),
+    ],
+)
+def test_letters_of_symbol_fonts_are_what_they_show(font: str, letters: str, shown: str) -> None:
+    styles = (
+        "<w:styles SPACES><w:style w:type='character' w:styleId='G'><w:name w:val='Greek'/>"
+        f"<w:rPr><w:rFonts w:ascii='{font}'/></w:rPr></w:style></w:styles>"
+    )
+    body = paragraph(run(letters, f'<w:rFonts w:hAnsi="{font}"/>')) + paragraph(run(letters, "<w:rStyle w:val='G'/>"))
+    body += paragraph("".join(f'<w:r><w:sym w:font="{font}" w:char="{ord(letter):04X}"/></w:r>' for letter in letters))
+    by_font, by_style, by_code = texts(read(Engine(), document(body, styles=styles)), "p")
+    assert by_font == by_style == shown and by_code.replace(" ", "") == shown.replace(" ", "")
+
+
+def form_field(form: str, instruction: str, result: str = "") -> str:
+    return (
+        f'<w:r><w:fldChar w:fldCharType="begin"><w:ffData>{form}</w:ffData></w:fldChar></w:r>'
+        f'<w:r><w:instrText> {instruction} </w:instrText></w:r><w:r><w:fldChar w:fldCharType="separate"/></w:r>'
+        f'{run(result) if result else ""}<w:r><w:fldChar w:fldCharType="end"/></w:r>'
+    )
+
+
+def test_old_form_fields_show_their_ticks_choices_and_words() -> None:
+    boxes = (
+        "<w:default w:val='1'/>",
+        "<w:default w:val='1'/><w:checked w:val='0'/>",
+        "<w:default w:val='0'/><w:checked/>",
+    )
+    ticks = [
+        form_field(f"<w:checkBox>{box}</w:checkBox>", "FORMCHECKBOX") + run(f" box {at} ")
+        for at, box in enumerate(boxes)
+    ]
+    entries = "<w:listEntry w:val='pier'/><w:listEntry w:val='lock'/>"
+    choice = form_field(f"<w:ddList><w:result w:val='1'/>{entries}</w:ddList>", "FORMDROPDOWN", "lock")
+    unset = form_field(f"<w:ddList>{entries}</w:ddList>", "FORMDROPDOWN")
+    words = form_field("<w:textInput/>", "FORMTEXT", "Ina Wolf")
+    body = paragraph(*ticks) + paragraph(run("At the "), choice, run(" or "), unset) + paragraph(run("Name: "), words)
+    assert texts(read(Engine(), document(body)), "p") == [
+        "☒ box 0 ☐ box 1 ☒ box 2",
+        "At the lock or pier",
+        "Name: Ina Wolf",
+    ]
+
+
+def test_labels_of_lists_that_say_more_than_a_number_are_read() -> None:
+    levels = (
+        ("upperRoman", "Article %1", ""), ("decimal", "%1.%2", "<w:isLgl/>"), ("lowerLetter", "%3)", ""),
+    )  # fmt: skip
+    numbering = "<w:numbering SPACES><w:abstractNum w:abstractNumId='0'>" + "".join(
+        f"<w:lvl w:ilvl='{at}'><w:numFmt w:val='{kind}'/>{legal}<w:lvlText w:val='{label}'/></w:lvl>"
+        for at, (kind, label, legal) in enumerate(levels)
+    )
+    numbering += "</w:abstractNum><w:num w:numId='1'><w:abstractNumId w:val='0'/></w:num></w:numbering>"
+    body = "".join(
+        paragraph(run(words), props=f"<w:numPr><w:ilvl w:val='{at}'/><w:numId w:val='1'/></w:numPr>")
+        for at, words in ((0, "Names"), (0, "Fees"), (1, "Due in May"), (2, "in cash"))
+    )
+    tree = read(Engine(), document(body, numbering=numbering))
+    assert outline(tree, every(tree, "ul")[0]) == [
+        "Article I Names",
+        "Article II Fees",
+        ["2.1 Due in May", ["in cash"]],
+    ]
+    assert tree.attrs[every(tree, "ol")[0]] == {"type": "a"}
+
+
 def test_a_text_box_is_read_once_and_a_picture_by_its_alt_text() -> None:
     box = "<w:txbxContent>" + paragraph(run("In the box")) + "</w:txbxContent>"
     body = paragraph(

@@ -159,6 +159,21 @@ def test_what_the_final_text_does_not_show_stays_out() -> None:
     assert words(read(Engine(), document(body, styles))) == ["Kept", "shown"]
 
 
+def test_letters_of_symbol_fonts_are_what_they_show_and_struck_words_are_marked() -> None:
+    styles = "".join(
+        f'<style:style style:name="{name}" style:family="text"><style:text-properties {props}/></style:style>'
+        for name, props in (
+            ("G", 'style:font-name="Symbol"'), ("S", 'style:text-line-through-style="solid"'),
+            ("N", 'style:text-line-through-style="none"'),
+        )
+    )  # fmt: skip
+    spans = (
+        '<text:span text:style-name="G">D &lt; \uf06d</text:span>m for <text:span text:style-name="S">$99</text:span>'
+    )
+    tree = read(Engine(), document(f'<text:p>{spans} <text:span text:style-name="N">$79</text:span></text:p>', styles))
+    assert texts(tree, "p") == ["Δ < μm for $99 $79"] and texts(tree, "s") == ["$99"]
+
+
 def test_spaces_links_boxes_pictures_and_equations() -> None:
     body = (
         '<text:p>a<text:s text:c="3"/>b<text:tab/>c<text:line-break/>d '

@@ -91,6 +91,13 @@ def test_letters_of_every_kind() -> None:
     assert texts(tree, "p")[0] == "café мир 日本 €5 \U0001f600 ähnlich “so”—a b\u2011c {x} \\"
 
 
+def test_letters_of_symbol_fonts_are_what_they_show_and_struck_words_are_marked() -> None:
+    fonts = r"{\fonttbl{\f0\fnil Arial;}{\f2\froman\fcharset2{\*\panose 05050102}Symbol;}{\f3\fcharset2 Wingdings;}}"
+    body = r"\pard D {\f2 D\'a3} 5 {\f2\u-3987?}m, {\f3\'fc} done, {\strike $99}{\strike\strike0  $79}\par"
+    tree = read(Engine(), rtf(body, fonts))
+    assert texts(tree, "p") == ["D Δ≤ 5 μm, ✓ done, $99 $79"] and texts(tree, "s") == ["$99"]
+
+
 def test_links_notes_boxes_and_pictures() -> None:
     body = (
         r'See {\field{\*\fldinst{HYPERLINK "https://example.org/a"}}{\fldrslt{\ul the page}}} and '

@@ -161,9 +161,13 @@ class _Document:
             self.archive.allowance.spend("letters", len(printed))
             body.add(f"<h{level or 1}>{printed}{runs.plain(text)}</h{level or 1}>")
         elif text and label is not None:
-            kind, at, _ = label
+            kind, at, printed = label
             depth = number[1] if number else 0
-            body.item(text, depth, "ul" if kind.bullet else "ol", at, kind.kind)
+            if kind.is_worded:
+                self.archive.allowance.spend("letters", len(printed))
+                body.item(f"{escape(printed.strip(), quote=False)} {text}", depth)
+            else:
+                body.item(text, depth, "ul" if kind.bullet else "ol", at, kind.kind.replace("01", "1"))
         elif text and style.code:
             body.add(runs.raw(element), "code")
         elif text and style.caption:

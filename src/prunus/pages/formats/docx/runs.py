@@ -13,7 +13,8 @@ from ....core.text.numbers import bounded_int
 from .._common.body import Body
 from .._common.omml import tex
 from .._common.ooxml import Relation, chart_table, chosen_branch
-from .._common.xml import attribute, find_path
+from .._common.symbols import is_symbol_font, symbol, symbols
+from .._common.xml import attribute, children, find_path, whole_number
 from .._common.zip import Archive
 from .styles import WordStyle, WordStyles, is_on
 
@@ -25,13 +26,12 @@ _IGNORED: Final = frozenset(
 _WEB: Final = ("http://", "https://", "mailto:", "ftp://")
 _LINK: Final = re.compile(r'\s*HYPERLINK\s+(?:\\l\s+)?"?([^"\s]+)"?', re.IGNORECASE)
 _EMPHASIS: Final = re.compile(r"</?(?:b|i)>")
-_SYMBOLS: Final = {0xB7: "•", 0xA7: "▪", 0xD8: "➢", 0xFC: "✓", 0x6E: "■", 0x6C: "●", 0xE0: "→", 0xA8: "☐", 0xFE: "☑"}
 _NO_STYLE: Final = WordStyle()
 
 
 @dataclass(slots=True)
 class _Field:
-    """An open field: its instruction, then its result, which is shown.
+    """An open field: its instruction, then its result, which is shown unless the field is a box or a choice of a form.
 
     :param is_in_link: whether a field around it is a link.
     """
@@ -40,6 +40,7 @@ class _Field:
     instruction: list[str] = field(default_factory=list)
     shown: bool = False
     is_link: bool = False
+    is_choice: bool = False
 
 
 class WordContext(Protocol):
@@ -135,18 +136,22 @@ class WordRuns:
         hidden = find_path(props, "w:vanish")
         if is_on(hidden) if hidden is not None else run_style.hidden or style.hidden:
             return "".join(self._part_html(part) for part in run if part.tag in ("w:fldChar", "w:instrText"))
-        html = "".join(self._part_html(part) for part in run)
+        fonts = find_path(props, "w:rFonts")
+        font = attribute(fonts, "w:ascii") or attribute(fonts, "w:hAnsi") or run_style.font
+        html = "".join(self._part_html(part, font) for part in run)
         if not html.strip() or "<a " in html or "</a>" in html:
             return html
         core = html.strip()
         before, after = html[: len(html) - len(html.lstrip())], html[len(html.rstrip()) :]
         script = {"superscript": "sup", "subscript": "sub"}.get(attribute(find_path(props, "w:vertAlign"), "w:val"), "")
         is_code = run_style.code and not style.code
-        italic, bold, strike = (find_path(props, key) for key in ("w:i", "w:b", "w:strike"))
+        italic, bold = (find_path(props, key) for key in ("w:i", "w:b"))
+        strikes = [find_path(props, key) for key in ("w:strike", "w:dstrike")]
+        is_struck = run_style.struck if strikes == [None, None] else any(map(is_on, strikes))
         for tag, wanted in (
             (script, bool(script) and not core.startswith("<sup")),
             ("code", is_code),
-            ("s", is_on(strike)),
+            ("s", is_struck),
             ("i", is_on(italic) if italic is not None else run_style.italic),
             ("b", is_on(bold) if bold is not None else run_style.bold),
         ):
@@ -154,7 +159,7 @@ class WordRuns:
                 core = f"<{tag}>{core}</{tag}>"
         return before + core + after
 
-    def _part_html(self, part: Element) -> str:
+    def _part_html(self, part: Element, font: str = "") -> str:
         """Return one element of a run as HTML."""
         tag = part.tag
         if tag == "w:fldChar":
@@ -166,7 +171,8 @@ class WordRuns:
         if self._fields and not self._fields[-1].shown:
             return ""  # nothing shows between a field's instruction and its result
         if tag == "w:t":
-            return escape(part.text or "", quote=False)
+            text = part.text or ""
+            return escape(symbols(font, text) if is_symbol_font(font) else text, quote=False)
         if tag in ("w:tab", "w:ptab"):
             return "\t"
         if tag in ("w:br", "w:cr"):
@@ -181,7 +187,7 @@ class WordRuns:
             self._collect_drawing(part)
             return ""
         if tag == "mc:AlternateContent":
-            return "".join(self._part_html(inner) for inner in chosen_branch(part))
+            return "".join(self._part_html(inner, font) for inner in chosen_branch(part))
         if tag == "w:ruby":
             base, above = find_path(part, "w:rubyBase"), find_path(part, "w:rt")
             return f"<ruby>{self._ruby(base)}<rt>{self._ruby(above)}</rt></ruby>"
@@ -197,7 +203,11 @@ class WordRuns:
             self._fields.append(
                 _Field(bool(self._fields) and (self._fields[-1].is_in_link or self._fields[-1].is_link))
             )
-        elif kind == "separate" and self._fields and not self._fields[-1].shown:
+            choice = _choice(find_path(part, "w:ffData"))
+            if choice and all(around.shown for around in self._fields[:-1]):
+                self._fields[-1].is_choice = True
+                return escape(choice, quote=False)
+        elif kind == "separate" and self._fields and not (self._fields[-1].shown or self._fields[-1].is_choice):
             opened = self._fields[-1]
             match = _LINK.match("".join(opened.instruction))
             address = match[1] if match else ""
@@ -267,8 +277,21 @@ def _link_html(inner: str, address: str) -> str:
 
 
 def _symbol(part: Element) -> str:
-    """Return the character of a symbol; symbol fonts are mapped by code, with a bullet as the fallback."""
-    code = bounded_int(part.get("w:char"), 0, most=0x10FFFF, base=16)
-    if 0xF000 <= code <= 0xF0FF:
-        return _SYMBOLS.get(code - 0xF000, "•")
+    """Return the character of a symbol."""
+    code, font = bounded_int(part.get("w:char"), 0, most=0x10FFFF, base=16), part.get("w:font", "")
+    if 0xF000 <= code <= 0xF0FF or is_symbol_font(font):
+        return escape(symbol(font, code), quote=False)
     return escape(chr(code)) if 0x20 < code < 0xD800 else ""
+
+
+def _choice(form: Element | None) -> str:
+    """Return what a box or a choice of a form shows; '' for other fields."""
+    box, choice = find_path(form, "w:checkBox"), find_path(form, "w:ddList")
+    if box is not None:
+        checked = find_path(box, "w:checked")
+        return "☒" if is_on(checked if checked is not None else find_path(box, "w:default")) else "☐"
+    entries = [attribute(entry, "w:val") for entry in children(choice, "w:listEntry")]
+    at = whole_number(
+        attribute(find_path(choice, "w:result"), "w:val") or attribute(find_path(choice, "w:default"), "w:val")
+    )
+    return entries[at] if at < len(entries) else ""

@@ -18,6 +18,7 @@ _CODE: Final = re.compile(r"code|preformatted|listing|verbatim|macro text", re.I
 _QUOTE: Final = re.compile(r"quote|zitat|citation|block text", re.IGNORECASE)
 _KINDS: Final = {
     "lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I", "bullet": "", "none": "",
+    "decimalZero": "01",
 }  # fmt: skip
 _MAX_LEVELS: Final = 9  # Word has no more
 _MAX_LABEL: Final = 200  # characters of the label of a numbered paragraph, which every paragraph repeats
@@ -42,6 +43,8 @@ class WordStyle:
     number: tuple[str, int] | None = None  # numId, level
     bold: bool = False
     italic: bool = False
+    struck: bool = False
+    font: str = ""
 
 
 @dataclass(slots=True)
@@ -52,6 +55,13 @@ class Level:
     bullet: bool = False
     start: int = 1
     text: str = ""
+    legal: bool = False
+
+    @property
+    def is_worded(self) -> bool:
+        """Whether the label says more than a list shows: it has words, or the numbers of several levels."""
+        words = re.sub(r"%[1-9]", "", self.text)
+        return not self.bullet and (sum(map(str.isalpha, words)) > 1 or self.text.count("%") > 1)
 
 
 class WordStyles:
@@ -108,7 +118,8 @@ def _apply(style: WordStyle, element: Element) -> None:
     list_depth = _LIST.fullmatch(name)
     if list_depth and style.number:  # Word gives each of these styles a separate numbering and uses its first level
         style.number = (style.number[0], max(style.number[1], whole_number(list_depth[1]) - 1))
-    for key, flag in (("w:vanish", "hidden"), ("w:b", "bold"), ("w:i", "italic")):
+    style.font = attribute(find_path(run_props, "w:rFonts"), "w:ascii") or style.font
+    for key, flag in (("w:vanish", "hidden"), ("w:b", "bold"), ("w:i", "italic"), ("w:strike", "struck")):
         switch = find_path(run_props, key)
         if switch is not None:
             setattr(style, flag, is_on(switch))
@@ -163,7 +174,8 @@ class Numbering:
         def printed_number(match: re.Match[str]) -> str:
             at = whole_number(match[1]) - 1
             counted = levels.get(at) or Level()
-            return _number_text(counts.get(at, counted.start), counted.kind)
+            kind = "1" if item_level.legal and counted.kind != "01" else counted.kind
+            return _number_text(counts.get(at, counted.start), kind)
 
         return item_level, counts[level], re.sub(r"%([1-9])", printed_number, item_level.text)
 
@@ -179,12 +191,15 @@ def _levels(element: Element | None) -> dict[int, Level]:
                 number_format in ("bullet", "none"),
                 whole_number(attribute(find_path(level, "w:start"), "w:val"), 1),
                 attribute(find_path(level, "w:lvlText"), "w:val")[:_MAX_LABEL],
+                is_on(find_path(level, "w:isLgl")),
             )
     return levels
 
 
 def _number_text(number: int, kind: str) -> str:
     """Return a number in the form of its level: a letter, a Roman numeral or digits."""
+    if kind == "01":
+        return f"{number:02d}"
     if kind in ("a", "A") and 0 < number <= 26:
         return chr(ord(kind) + number - 1)
     if kind in ("i", "I") and 0 < number < 400:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Callable, Iterable, Iterator
-from html import escape
+from html import escape, unescape
 from typing import Final
 from xml.etree.ElementTree import Element
 
@@ -12,6 +13,7 @@ from ....core.errors import BadPage
 from ....core.types import Page
 from .._common.allowance import Allowance
 from .._common.body import Body
+from .._common.symbols import is_symbol_font, symbols
 from .._common.write import Cell, document, note, table, without_first_paragraph, without_paragraph
 from .._common.xml import children, find_path, is_flat, parse_xml, whole_number
 from .._common.zip import Archive
@@ -82,6 +84,7 @@ _SHAPES: Final = frozenset(
     """draw:frame draw:a draw:g draw:custom-shape draw:rect draw:ellipse draw:line draw:polygon draw:path
     draw:connector draw:caption draw:control""".split()
 )
+_TAG: Final = re.compile(r"(<[^<>]*>)")
 _WEB: Final = ("http://", "https://", "mailto:", "ftp://")
 _MAX_SPACES: Final = 200
 _MANIFEST: Final = "META-INF/manifest.xml"
@@ -252,11 +255,20 @@ class _Document:
         if style.hidden:
             return ""
         html = self._inline_html(child, beside)
+        if is_symbol_font(style.font):
+            parts = _TAG.split(html)
+            parts[::2] = [escape(symbols(style.font, unescape(part)), quote=False) for part in parts[::2]]
+            html = "".join(parts)
         core = html.strip()
         if not core:
             return html
         before, after = html[: len(html) - len(html.lstrip())], html[len(html.rstrip()) :]
-        for tag, wanted in ((style.raised, bool(style.raised)), ("i", style.italic), ("b", style.bold)):
+        for tag, wanted in (
+            (style.raised, bool(style.raised)),
+            ("s", style.struck),
+            ("i", style.italic),
+            ("b", style.bold),
+        ):
             if wanted:
                 core = f"<{tag}>{core}</{tag}>"
         return before + core + after

@@ -27,6 +27,8 @@ class OdtStyle:
     bold: bool = False
     italic: bool = False
     raised: str = ""
+    struck: bool = False
+    font: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ class OdtStyles:
         if place:
             raised = "sup" if place == "super" or place[:1] in "123456789" else "sub" if place[0] in "s-" else ""
         shown = attribute(props, "text:display")
+        struck = attribute(props, "style:text-line-through-style") or attribute(props, "style:text-line-through-type")
         return replace(
             style,
             title=style.title or name == "Title",
@@ -86,6 +89,8 @@ class OdtStyles:
             bold=weight in _HEAVY if weight else style.bold,
             italic=slant in ("italic", "oblique") if slant else style.italic,
             raised=raised,
+            struck=struck != "none" if struck else style.struck,
+            font=attribute(props, "style:font-name") or attribute(props, "fo:font-family").strip("'") or style.font,
         )
 
     def list_level(self, name: str, level: int) -> ListLevel:

@@ -83,7 +83,7 @@ def _columns(rows: Sequence[Row]) -> list[tuple[float, float]]:
     """Return the edges of the columns: of the labels, and of the numbers, some of which few rows may have."""
     numbers = [row[1:] if _has_label(row) else row for row in rows if len(row) > 1]
     labels = [row[0] for row in rows if _has_label(row)]
-    slots = column_edges(numbers, 0.0)
+    slots = column_edges(numbers, strict=True)
     if any(columns_of(left, slots) == columns_of(right, slots) for row in numbers for left, right in pairwise(row)):
         slots = column_edges(numbers)
     right = min(max(label.x1 for label in labels), slots[0][0]) if slots else 0.0

@@ -539,17 +539,17 @@ def is_stretched(rows: Sequence[Sequence[PdfPiece]], slots: Sequence[tuple[float
     return flush >= 0.6 * len(rows) and numbers * 3 < len(rows)
 
 
-def column_edges(rows: Sequence[Sequence[PdfPiece]], crossed: float = 0.2) -> list[tuple[float, float]]:
-    """Return the (left, right) edges of the columns.
+def column_edges(rows: Sequence[Sequence[PdfPiece]], strict: bool = False) -> list[tuple[float, float]]:
+    """Return the (left, right) edges of the columns. A gap between columns may be crossed by one row in five.
 
-    :param crossed: share of the rows that may cross the gap between two columns.
+    :param strict: no row may cross it.
     """
     edges: list[tuple[float, int]] = []
     for row in rows:
         edges += [(piece.x0, 1) for piece in row]
         edges += [(piece.x1, -1) for piece in row]
     edges.sort()
-    allowed = int(len(rows) * crossed)
+    allowed = 0 if strict else len(rows) // 5
     em = max((piece.size for row in rows for piece in row), default=10.0)
     result: list[list[float]] = []
     depth = 0

@@ -10,6 +10,7 @@ from typing import Final
 
 from ....core.text.numbers import bounded_int
 from .._common.allowance import Allowance
+from .._common.symbols import is_symbol_font, symbols
 from .story import MAX_TABLES, Look, Paragraph, RowShape, Story
 
 MAX_DEPTH: Final = 1000
@@ -103,6 +104,7 @@ class RtfReader:
         self.metadata: dict[str, str] = {}
         self.codec = "cp1252"
         self.fonts: dict[int, str] = {}
+        self.symbol_fonts: dict[int, str] = {}
         self.styles: dict[int, str] = {}
         self.rows = {False: RowShape(), True: RowShape()}  # of the outer table, and of inner tables
         self._bytes = bytearray()  # bytes that wait to be decoded together
@@ -222,6 +224,8 @@ class RtfReader:
             state.look = replace(state.look, bold=on)
         elif word == "i":
             state.look = replace(state.look, italic=on)
+        elif word in ("strike", "striked"):
+            state.look = replace(state.look, struck=on)
         elif word in ("super", "sub"):
             state.look = replace(state.look, raised=("sup" if word == "super" else "sub") if on else "")
         elif word == "nosupersub":
@@ -315,10 +319,10 @@ class RtfReader:
     def _flush(self) -> None:
         """Decode the waiting bytes."""
         if self._bytes:
-            codec = self.fonts.get(self.state.font, self.codec)
-            text = self._bytes.decode(codec, "replace")
+            font = self.symbol_fonts.get(self.state.font, "") if self.state.into != "fonttbl" else ""
+            text = self._bytes.decode("latin-1" if font else self.fonts.get(self.state.font, self.codec), "replace")
             self._bytes.clear()
-            self._add_text(text)
+            self._add_text(symbols(font, text) if font else text)
 
     def _unicode(self, number: int) -> None:
         code = number + 65536 if number < 0 else number
@@ -330,7 +334,11 @@ class RtfReader:
                 self._add_text(chr(0x10000 + ((self._high - 0xD800) << 10) + code - 0xDC00))
             self._high = 0
         elif 0 < code < 0x110000:
-            self._add_text("•" if 0xF000 <= code <= 0xF0FF else chr(code))
+            font = self.symbol_fonts.get(self.state.font, "")
+            if font or 0xF000 <= code <= 0xF0FF:
+                self._add_text(symbols(font, chr(code)) if font else "•")
+            else:
+                self._add_text(chr(code))
 
     def _add_text(self, text: str) -> None:
         """Send decoded text to the destination of the group."""
@@ -338,6 +346,8 @@ class RtfReader:
         if state.into == "body":
             if not state.hidden and not state.deleted:
                 state.story.write(text.replace("\0", ""), state.look)
+        elif state.into == "fonttbl" and is_symbol_font(text):
+            self.symbol_fonts[state.font] = text.strip(" ;")
         elif state.into in _COLLECTED or state.ends == "style":
             state.text.append(text)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Final
 
@@ -43,6 +43,7 @@ class Look:
     bold: bool = False
     italic: bool = False
     raised: str = ""
+    struck: bool = False
     href: str = ""
 
 
@@ -120,7 +121,7 @@ class Story:
         level = bounded_int(match[1], 1, most=6) if match else min(props.outline + 1, 6) if props.outline < 9 else 0
         title = props.style.lower() in ("title", "titel")
         if level or title:
-            plain = "".join(_run_html(Look(href=look.href, raised=look.raised), text) for look, text in runs).strip()
+            plain = "".join(_run_html(replace(look, bold=False, italic=False), text) for look, text in runs).strip()
             printed = f"{escape(marker, quote=False)} " if marker and any(c.isalnum() for c in marker) else ""
             body.add(f"<h{level or 1}>{printed}{plain}</h{level or 1}>")
         elif props.listed or marker:
@@ -232,7 +233,7 @@ def _run_html(look: Look, text: str) -> str:
         return text
     before, after = text[: len(text) - len(text.lstrip(" \t"))], text[len(text.rstrip(" \t")) :]
     html = escape(core, quote=False).replace("\v", "<br>").replace("\x0e", "").replace("\x0f", "")
-    for tag, wanted in ((look.raised, bool(look.raised)), ("i", look.italic), ("b", look.bold)):
+    for tag, wanted in ((look.raised, bool(look.raised)), ("s", look.struck), ("i", look.italic), ("b", look.bold)):
         if wanted:
             html = f"<{tag}>{html}</{tag}>"
     if look.href.lower().startswith(_WEB):
