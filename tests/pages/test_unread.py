@@ -12,15 +12,18 @@ CHART = "<svg><text>Sales in 2024</text><text>up by 5 %</text></svg>"
 @pytest.mark.parametrize(
     ("page", "warning"),
     [
-        ("<input name=a><canvas>old</canvas><input type=number>", "not read: 2 form fields, 1 canvas"),
+        ("<input name=total><canvas>old</canvas><input type=number>", "not read: 2 form fields, 1 canvas"),
         ("<canvas></canvas><canvas></canvas><iframe src=/map></iframe>", "not read: 2 canvases, 1 embedded page"),
         (CHART, "not read: 1 labelled drawing"),
         ("<iframe srcdoc='<p>Hi'></iframe><embed src=a.pdf>", "not read: 2 embedded pages"),
         (
-            "<input value=read><input placeholder=Name><input type=hidden><input type=submit><input type=checkbox><input type=email><input type=password>",
+            "<input value=read><input placeholder=Name><input name=s><input name=your-email><input type=hidden><input type=submit><input type=checkbox><input type=email><input type=password>",
             "",
         ),
-        ("<div hidden><input name=a></div><canvas hidden></canvas><iframe style='display:none' src=a></iframe>", ""),
+        (
+            "<div hidden><input name=total></div><canvas hidden></canvas><iframe style='display:none' src=a></iframe>",
+            "",
+        ),
         ("<canvas width=1 height=1></canvas><iframe width=0 height=0 src=a></iframe>", ""),
         ("<noscript><iframe src=/count></iframe></noscript><iframe src=about:blank></iframe><iframe></iframe>", ""),
         ("<svg><title>Icon</title><path d=M0></svg><svg><text>5</text></svg><template><canvas></template>", ""),

@@ -162,5 +162,12 @@ def test_a_bad_byte_costs_one_letter(bad: bytes, right: str, header: str) -> Non
     assert decode(content, header) == f"{text} {right}"
 
 
-def test_one_letter_outweighs_one_bad_byte_where_utf_8_is_named() -> None:
-    assert words("<meta charset=utf-8><p>na\u00efve ".encode() + b"caf\xe9") == "na\u00efve caf\u00e9"
+@pytest.mark.parametrize("label", ["<meta charset=utf-8>", ""])
+def test_one_letter_of_utf_8_among_windows_1252_is_read(label: str) -> None:
+    content = f"{label}<p>na\u00efve ".encode() + b"caf\xe9s, r\xe9sum\xe9s, 20\xb0C, \x80 5"
+    assert words(content) == "na\u00efve caf\u00e9s, r\u00e9sum\u00e9s, 20\u00b0C, \u20ac 5"
+
+
+@pytest.mark.parametrize("header", ["utf-16", "UTF-16LE"])
+def test_ascii_under_a_header_of_utf_16_is_read(header: str) -> None:
+    assert words(b"<p>Tide at 9", header) == decode(b"Tide at 9", header) == "Tide at 9"

@@ -187,13 +187,21 @@ UNREAD: Final = frozenset({"canvas", "embed", "frame", "iframe", "svg"})
 _FIELDS: Final = frozenset({"", "text", "url", "number", "date", "time", "month", "week", "datetime-local", "range"})
 """Types of fields that may show what a script writes; those for addresses and passwords are the reader's to fill."""
 
+_OWN: Final = re.compile(
+    r"\b[qs]\b|search|keyword|mail|author|comment|website|\burl\b|user|login|subscri|newsletter|captcha|honey|gform|"
+    r"[fl]name|name\b|phone|zip|hidden",
+    re.IGNORECASE,
+)
+"""Names of fields for a search, a comment, a message or an account."""
+
 _DRAWN_WORDS: Final = 4  # of a drawing that is no icon
 
 
 def unread_kind(node: Element) -> str:
     """Return what an element that is dropped shows a reader: a form field, a drawing, another page; '' for nothing."""
     if node.tag == "input":
-        return "form field" if (node.attr("type") or "").strip().lower() in _FIELDS else ""
+        name = " ".join(node.attr(attr) or "" for attr in ("name", "id", "aria-label"))
+        return "form field" if (node.attr("type") or "").strip().lower() in _FIELDS and not _OWN.search(name) else ""
     if any((node.attr(side) or "").strip().removesuffix("px") in ("0", "1") for side in ("width", "height")):
         return ""
     if node.tag == "svg":

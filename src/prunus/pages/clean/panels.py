@@ -6,6 +6,7 @@ reader sees it and it has words of its own; hidden text that no such control nam
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from .rules import DROPPED
 
 _CONTROLS: Final = (
     "[aria-controls],[data-bs-target^='#'],[data-target^='#'],[data-toggle][href^='#'],[data-bs-toggle][href^='#'],"
-    "[role=tab][href^='#']"
+    "[role=tab][href^='#'],button[onclick],a[onclick],[role=button][onclick]"
 )
 _LABELLED: Final = "[role=tabpanel][aria-labelledby]"
 _TOGGLES: Final = frozenset({"collapse", "tab", "pill", "list"})
@@ -23,6 +24,10 @@ _TOGGLES: Final = frozenset({"collapse", "tab", "pill", "list"})
 _POPUPS: Final = frozenset({"alertdialog", "dialog", "listbox", "menu", "menubar", "navigation", "search", "tooltip"})
 """Roles of elements that lie over the page, and of its menus."""
 
+_OVER: Final = re.compile(
+    r"(?:^|[-_ ])(?:modal|dialog|pop-?up|overlay|lightbox|drawer|offcanvas|dropdown)(?:[-_ ]|$)", re.IGNORECASE
+)
+_STRING: Final = re.compile(r"[\"']#?([\w-]{1,80})[\"']")
 _INPUTS: Final = frozenset({"input", "select", "textarea"})
 _LONGEST: Final = 200  # code points of a control's words; a longer text is no label
 _MOST: Final = 2_000  # controls of a page
@@ -65,7 +70,7 @@ def _targets(control: Element) -> list[str]:
     if toggle in _TOGGLES or (control.attr("role") or "") == "tab":
         others = (control.attr(name) or "" for name in ("data-bs-target", "data-target", "href"))
         names += [other[1:] for other in others if other.startswith("#")]
-    return names
+    return names + _STRING.findall((control.attr("onclick") or "")[:_LONGEST])
 
 
 def _lies_over(control: Element, panel: Element) -> bool:
@@ -75,6 +80,8 @@ def _lies_over(control: Element, panel: Element) -> bool:
     if panel.tag in ("dialog", "nav") or (panel.attr("role") or "").lower() in _POPUPS:
         return True
     if panel.attr("aria-modal") is not None or panel.attr("popover") is not None:
+        return True
+    if _OVER.search(panel.attr("class") or ""):
         return True
     around = {above.tag for above in _with_ancestors(control)}
     in_menu = "nav" in around or ("header" in around and not around & {"article", "main", "section"})

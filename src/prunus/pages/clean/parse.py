@@ -123,6 +123,11 @@ _ODD: Final = frozenset({"Cc", "Cn", "Co", "Cs"})  # Unicode categories that tex
 _PLAIN_CODEC: Final = re.compile(r"(?:big5|cp|euc|gb|hz|iso|johab|koi8|latin|mac|shift|utf)[-_a-z0-9]*", re.IGNORECASE)
 _PRESCAN: Final = 1024  # bytes at a page's start in which a parser looks for its charset
 _SURROGATES: Final = r"\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf]"
+_AS_MANY: Final = 1  # letters of UTF-8 for each bad byte; of Japanese and Chinese charsets at most half look so
+_OTHER_NAMED: Final = 8  # where another charset is named
+_WESTERN: Final = "windows-1252"
+"""The charset in which letters of UTF-8 are never words: where it is detected, the page is a mixture of both."""
+
 _STRAY: Final = re.compile("[\udc80-\udcff]")
 _BAD: Final = re.compile(
     "([\udce0-\udcef][\udc80-\udcbf]|[\udcf0-\udcf4][\udc80-\udcbf]{1,2}"  # the beginning of a letter
@@ -187,12 +192,18 @@ def decode(content: bytes, charset: str = "") -> str:
     """Decode plain text: as UTF-8 where its letters are, else by BOM, the named charset, then detection."""
     if content.startswith(_WIDE_BOMS):
         return content.decode("utf-16", "replace")
-    named = "" if _is_called_utf8(charset) else charset
+    if _is_no_utf16(content, charset) or _is_called_utf8(charset):
+        charset = ""
     return (
-        _decode_utf8(content, named or charset)
-        or (_decode_named(content, named) if named else "")
-        or (content.decode() if content.isascii() else _decode_utf8(content) or _decode_detected(content))
+        _decode_utf8(content, _OTHER_NAMED if charset else _AS_MANY)
+        or (_decode_named(content, charset) if charset else "")
+        or (content.decode() if content.isascii() else _decode_utf8(content, _AS_MANY) or _decode_detected(content))
     )
+
+
+def _is_no_utf16(content: bytes, charset: str) -> bool:
+    """Tell whether a charset of UTF-16 is named for bytes that hold no zero, as every tag and digit would."""
+    return charset.lower().startswith(("utf-16", "utf16")) and b"\0" not in content
 
 
 def _is_called_utf8(charset: str) -> bool:
@@ -214,11 +225,13 @@ def _decode_named(content: bytes, charset: str) -> str:
     return ""
 
 
-def _decode_utf8(content: bytes, charset: str = "") -> str:
+def _decode_utf8(content: bytes, share: float) -> str:
     """Decode UTF-8 with letters beyond ASCII, whatever charset is named; '' where the content is other text.
 
     A few bad bytes cost themselves and not the page: a stray byte of windows-1252 becomes its letter, a cut letter
-    U+FFFD. Letters beyond ASCII must outweigh them: slightly where UTF-8 is named, widely where another charset is.
+    U+FFFD.
+
+    :param share: letters beyond ASCII for each bad byte, from which on the content is UTF-8.
     """
     if content.isascii():
         return ""
@@ -237,7 +250,7 @@ def _decode_utf8(content: bytes, charset: str = "") -> str:
     bad = len(_BAD.findall(text))
     letters = _STRAY.sub("", text).encode()
     weight = len(letters) - len(_STRAY.sub("", text))  # a letter of three bytes is hardly ever an accident
-    if weight < bad * (1 if _is_called_utf8(charset) else 8) if charset else weight <= bad:
+    if not weight or weight < share * bad:
         return ""
     return _BAD.sub(_letter_of_bad, text).removeprefix("\ufeff")
 
@@ -254,7 +267,8 @@ def _decode_detected(content: bytes) -> str:
     guess = detect(content)
     if guess.codec is None or guess.encoding in ("UTF-8", "UTF-8-SIG", "replacement"):
         guess = detect(b" " * _PRESCAN + content)  # out of reach of the page's wrong <meta charset>
-    return content.decode(guess.codec or "latin-1")
+    mixed = _decode_utf8(content, 0) if guess.encoding == _WESTERN else ""
+    return mixed or content.decode(guess.codec or "latin-1")
 
 
 def check_size(content: str | bytes, name: str = "page") -> None:
@@ -379,6 +393,8 @@ def _parse_bytes(markup: bytes, charset: str) -> Document | str:
     if b"\0" not in markup and not markup.isascii():
         with suppress(UnicodeDecodeError):
             return markup.decode().removeprefix("\ufeff")
+    if _is_no_utf16(markup, charset):
+        charset = ""
     try:
         document = turbohtml.parse(markup, encoding=charset or None, detect_encoding=True, positions=False)
     except (LookupError, ValueError):  # the transport's charset is unknown: use the page's own
@@ -388,8 +404,10 @@ def _parse_bytes(markup: bytes, charset: str) -> Document | str:
     if markup.isascii() or markup.startswith(_WIDE_BOMS):
         return document
     if document.encoding == "UTF-8":
-        return _decode_utf8(markup, "utf-8") or _decode_detected(markup)
-    text = _decode_utf8(markup, "" if document.encoding_confidence == "tentative" else document.encoding or "")
+        return _decode_utf8(markup, _AS_MANY) or _decode_detected(markup)
+    guessed = document.encoding_confidence == "tentative"
+    share = 0 if guessed and document.encoding == _WESTERN else _AS_MANY if guessed else _OTHER_NAMED
+    text = _decode_utf8(markup, share)
     if not text and charset and not _decode_named(markup, document.encoding or ""):
         detected = turbohtml.parse(markup, detect_encoding=True, positions=False)  # without the transport's charset
         if _decode_named(markup, detected.encoding or ""):
