@@ -139,7 +139,7 @@ UNSEEN = {
     "comment": "<!-- secret -->",
     "conditional comment": "<!--[if IE]><p>secret</p><![endif]-->",
     "template": "<template><p>secret</p></template>",
-    "svg text": "<svg><title>secret</title><text>secret</text></svg>",
+    "svg text": "<svg><desc>secret</desc><text>secret</text></svg>",
     "canvas": "<canvas>secret</canvas>",
     "iframe": "<iframe src=x>secret</iframe>",
     "option list": "<select><option>seen</option><option>secret</option></select>",

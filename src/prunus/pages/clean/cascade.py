@@ -197,13 +197,17 @@ def affordable(document: Document, wanted: Sequence[str]) -> bool:
 def _styles_of(document: Document) -> list[str]:
     """Return the style sheets of a page that a browser applies; none where they are over the limit."""
     sheets: list[str] = []
+    size = 0
     for style in document.select("style"):
         above = style.parent
         if not isinstance(above, ShadowRoot) and (not isinstance(above, Element) or above.tag == "noscript"):
             continue  # or in a <template>
         if (style.attr("type") or "text/css").strip().lower() == "text/css" and on_screen(style.attr("media") or ""):
             sheets.append(style.text)
-    return sheets if sum(map(len, sheets)) <= MAX_CSS else []
+            size += len(sheets[-1])
+            if size > MAX_CSS:
+                return []
+    return sheets
 
 
 def names_on(document: Document) -> set[str]:

@@ -35,6 +35,9 @@ def kept_address(value: str) -> str | None:
     return value if value.startswith(_PLAIN) or scheme_of(value) in rules.SCHEMES else None
 
 
+_FILE_NAME: Final = re.compile(r"\S*[\d_./]\S*")
+"""The title that a program gave a picture."""
+
 _LAZY = ("data-src", "data-lazy-src", "data-original")
 _WITHOUT_LANGUAGE = rules.DISSOLVED | {"body", "noscript"}
 
@@ -95,6 +98,13 @@ def _title(node: Element, kept: Attrs | None) -> Special | None:
 def _image(node: Element, kept: Attrs | None) -> Special | None:
     """Keep an image that has alt text or an address; drop tracking pixels and inlined data."""
     alt = (kept or {}).get("alt", "")
+    title = " ".join((node.attr("title") or node.attr("aria-label") or "").split()) if not alt else ""
+    if node.attr("alt") is not None and node.closest("td,th") is None:
+        title = ""  # the page says that the picture is for its look
+    if title and not _FILE_NAME.fullmatch(title):  # the only name
+        alt = title
+        kept = {**(kept or {}), "alt": alt}
+        kept.pop("title", None)
     if not alt and any((node.attr(side) or "").strip().rstrip("px") in ("0", "1") for side in ("width", "height")):
         return None
     if "src" not in (kept or {}) and node.attr("src"):  # inlined data, perhaps in the place of a lazy picture

@@ -86,17 +86,18 @@ def layout_of(document: Document, sheets: Sheets, inline: Styles, styled: Iterab
     maker = _Layouter(inline)
     for element, values in _by_sheets(document, sheets):
         maker.said[element] = values
-    known: dict[str, bool] = {}
+    known: dict[str, int] = {}
+    said = maker.said
     for element in styled:
         style = element.attr("style")
         if style:
             says = known.get(style)
             if says is None:
                 says = known[style] = _says(style.lower())
-            if says and element not in maker.said:
-                maker.said[element] = inline.values(style)
-        elif "whitespace-pre" in (element.attr("class") or "") and element not in maker.said:
-            maker.said[element] = _by_class(element)
+            if says and (says > 1 or element.tag in PARTED) and element not in said:
+                said[element] = inline.values(style)
+        elif "whitespace-pre" in (element.attr("class") or "") and element not in said:
+            said[element] = _by_class(element)
     for element, values in maker.said.items():
         maker.add(element, values)
     for code in document.select("pre"):
@@ -104,11 +105,11 @@ def layout_of(document: Document, sheets: Sheets, inline: Styles, styled: Iterab
     return maker.layout
 
 
-def _says(style: str) -> bool:
-    """Tell whether a style may lay out words; written out, as a page has many styles."""
-    if "display" in style or "float" in style or "absolute" in style or "fixed" in style:
-        return True
-    return "white-space" in style or "user-select" in style
+def _says(style: str) -> int:
+    """Return 2 where a style may lay out an element of any tag, 1 where only an inline one, 0 where none."""
+    if "flex" in style or "grid" in style or "-box" in style or "white-space" in style or "user-select" in style:
+        return 2
+    return int("display" in style or "float" in style or "absolute" in style or "fixed" in style)
 
 
 def _by_class(element: Element) -> dict[str, str]:

@@ -46,6 +46,7 @@ from .elements import (
 )
 from .formula import draws_formula, formula_text, plain_tex
 from .hidden import Inside, Styles, is_hidden, is_struck
+from .icons import MAY_BE_ICONS, icon_words
 from .layout import AFTER, APART, LINES, ON_LINE, RAW, UNSEEN, Layout, after, layout_of
 from .panels import opened_panels
 from .parse import FORMER, Document, Element, Text, parse, without_surrogates
@@ -103,7 +104,7 @@ _HOLD_ROWS: Final = frozenset({"table", "tr", "thead", "tbody", "tfoot"})
 
 _MARKED: Final = (
     "[style],[hidden],[aria-hidden],[popover],[lang],.sortkey,.line-through,[class*=whitespace-pre],"
-    "a a,button button,math"
+    f"a a,button button,math,{MAY_BE_ICONS}"
 )
 """Elements that the walk looks at closely: perhaps hidden, laid out by their style, nested links and buttons, formulas,
 and those with a language."""
@@ -214,7 +215,9 @@ class _Walk(GrowingTree):
     entered, -1 where only its children are kept. An element whose mark equals ``content`` at its end shows nothing.
     """
 
-    __slots__ = ("content", "hidden", "layout", "mark", "marked", "panels", "settled", "styles", "unread")
+    __slots__ = (
+        "content", "hidden", "layout", "mark", "marked", "panels", "settled", "styles", "told", "unread",
+    )  # fmt: skip
 
     def __init__(self, with_origins: bool) -> None:
         super().__init__(with_origins)
@@ -226,6 +229,7 @@ class _Walk(GrowingTree):
         self.unread: Counter[str] = Counter()
         self.styles = Styles(None)
         self.layout: Layout = {}
+        self.told: set[Any] = set()  # the texts of ``layout``, which is looked up for few elements
         self.settled: set[Any] = set()
 
     def run(self, document: Document) -> None:
@@ -237,7 +241,8 @@ class _Walk(GrowingTree):
         self.hidden = hidden_by_sheets(document, sheets, self.styles)
         self.layout = layout_of(document, sheets, self.styles, self.marked)
         self.marked.update(self.hidden)
-        self.marked.update(self.layout)
+        for node in self.layout:
+            (self.told if type(node) is words else self.marked).add(node)
         self.panels = opened_panels(document, self._is_unseen)
         nodes: Iterator[Any] = iter([node for node in document.children if type(node) is element])
         levels: list[tuple[Iterator[Any], int]] = []  # the siblings after each open element, and its mark
@@ -260,7 +265,7 @@ class _Walk(GrowingTree):
                 if mark >= 0:
                     self._leave(mark)
         self.marked, self.hidden, self.panels = set(), {}, {}
-        self.layout, self.settled, self.styles = {}, set(), Styles(None)
+        self.layout, self.told, self.settled, self.styles = {}, set(), set(), Styles(None)
         self.spacer = None  # free the DOM: each node holds the whole of it
 
     def _enter(self, node: Element) -> Sequence[Any] | None:
@@ -269,7 +274,7 @@ class _Walk(GrowingTree):
         flags = KINDS.get(tag, BLOCK)
         kind = flags & KIND
         if kind == DROP and (self.here < 0 or self.tag[self.here] not in _MEDIA or tag not in LEAVES):
-            if tag in UNREAD:
+            if tag in UNREAD and not (tag == "svg" and self.here >= 0 and self._add_icon(node)):
                 self._note_unread(node)
             return None
         self.mark = -1
@@ -292,6 +297,9 @@ class _Walk(GrowingTree):
                     self._line_end()
                 if again is not None or not self._shows_inside(node):
                     return again or None
+            named = tag == "span" or (tag not in SPECIAL and node.attr("role") == "img")
+            if named and self._add_icon(node):
+                return None
             if tag in ("a", "button") and is_nested(node):
                 return node.children
             if tag == "math":
@@ -324,8 +332,14 @@ class _Walk(GrowingTree):
                 self._line_end()
             if not children:
                 self.vanished = True
-        if not children and (tag not in _ROWS or self.tag[self.here] not in _HOLD_ROWS):
-            return None
+        if not children:
+            if tag not in _ROWS or self.tag[self.here] not in _HOLD_ROWS:
+                if kind == INLINE or tag == "a":
+                    self._add_icon(node)
+                return None
+            if kind == BLOCK and tag != "tr" and node.attr("title"):
+                self._add_cell(node, tag, kept)
+                return None
         if not kept:
             unnested = self.kind & UNNESTED
             if kind == PASS:
@@ -354,6 +368,7 @@ class _Walk(GrowingTree):
         inside = Inside(node, self.styles)
         if inside.seen:
             self.layout.update(dict.fromkeys(inside.unseen, UNSEEN))
+            self.told.update(inside.unseen)
             self.settled.update(inside.settled)
             self.marked.update(inside.unseen)
         return inside.seen
@@ -393,6 +408,7 @@ class _Walk(GrowingTree):
             if following is not None:
                 self.layout[following] = self.layout.get(following, 0) | APART | AFTER
                 self.marked.add(following)
+                self.told.add(following)
             return None
         if self.last != START:
             self._line_end()
@@ -412,6 +428,29 @@ class _Walk(GrowingTree):
                 self._add_raw("\n", node)
         elif self.last != START:
             self._add_space(node)
+
+    def _add_icon(self, node: Element) -> bool:
+        """Add the words of an icon, apart from those around it; tell whether there are any."""
+        words = icon_words(node)
+        if not words or self.raw or self._is_unseen(node):
+            return False
+        if self.last != START:
+            self._add_space(node)
+        self.content += 1
+        self._add_words(words, node, len(self.open))
+        self._add_space(node)
+        return True
+
+    def _add_cell(self, node: Element, tag: str, kept: Attrs | None) -> None:
+        """Add an empty cell with the words of the icon that it is."""
+        position = len(self.tag)
+        self._add(tag, KINDS.get(tag, BLOCK), "", kept, node)
+        words = icon_words(node)
+        if words:
+            self.content += 1
+            self._add_words(words, node, len(self.open) + 1)
+            self._line_end()
+        self._ended(position)
 
     def _has_formula_beside(self, image: Element) -> bool:
         """Tell whether a reader sees MathML beside a drawn formula."""
@@ -497,7 +536,7 @@ class _Walk(GrowingTree):
         self._add(tag, flags, "", kept, node)
         if len(children) == 1 and not self.raw and type(children[0]) is Text:
             data: str = children[0].data
-            if not data.isspace() and not (self.layout and self.layout.get(children[0])):
+            if not data.isspace() and not (self.told and children[0] in self.told):
                 self.content += 1
                 self._add_words(data, children[0], len(self.open) + 1)
                 if not flags & LINE:
@@ -555,16 +594,15 @@ class _Walk(GrowingTree):
     def _read(self, node: Text) -> None:
         """Add a text node: words, white space between words, or preformatted text."""
         data: str = node.data
-        if self.layout:
-            said = self.layout.get(node, 0)
-            if said:
-                if said & UNSEEN:
-                    return
-                if said & APART and not (self.raw and data.startswith("\n")):
-                    self._part(node, said)
-                if said & LINES and not self.raw:
-                    self._read_lines(node, data)
-                    return
+        if self.told and node in self.told:
+            said = self.layout[node]
+            if said & UNSEEN:
+                return
+            if said & APART and not (self.raw and data.startswith("\n")):
+                self._part(node, said)
+            if said & LINES and not self.raw:
+                self._read_lines(node, data)
+                return
         if self.raw:
             self.content += self._add_raw(data, node)
         elif not data.isspace():
