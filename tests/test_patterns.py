@@ -29,6 +29,7 @@ BOUNDED = {
 ONCE = {
     "prunus.answer.generate._guard:__init__": "it is matched at the start of what is held",
     "prunus.answer.generate._guard:_end_of_quotation": "it is matched at the start of a line",
+    "prunus.pages.clean.xhtml._SUBSET": "it is matched at the first document type",
     "prunus.pages.formats._sniff._SKIPPED": "what it does not match ends the search for the root element",
     "prunus.pages.formats.graph.turtle._TOKEN": "what it does not match ends the reading",
     "prunus.pages.formats.latex.bib._FIELD": "what it does not match ends the entry",

@@ -59,6 +59,13 @@ def test_an_article_in_json_ld_is_read_as_an_article() -> None:
     assert tree.tag.count("p") == 2 and len(tree.warnings) == 1
 
 
+def test_questions_in_json_ld_are_read_once() -> None:
+    answer = {"@type": "Answer", "text": "<p>At noon &amp; at six.</p>"}
+    faq = {"@type": "FAQPage", "mainEntity": [{"@type": "Question", "name": "When?", "acceptedAnswer": answer}]}
+    tree = read(frame(f"<script type=application/ld+json>{json.dumps({'@graph': [faq]})}</script>"))
+    assert tree.canonical.count("When?") == tree.canonical.count("At noon & at six.") == 1
+
+
 @pytest.mark.parametrize(
     "script",
     [

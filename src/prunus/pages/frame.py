@@ -129,8 +129,14 @@ def _plain(text: str) -> str:
 
 
 def _items(document: Document) -> list[dict[str, Any]]:
-    """Return the items of JSON-LD that are about the page."""
-    return [item for item in items_of(document) if not is_kind(item, _NO_KIND)]
+    """Return the items of JSON-LD that are about the page; items in other items are left to these."""
+    items = items_of(document)
+    inner = {id(one) for item in items for one in _listed(item.get("mainEntity"))}
+    return [item for item in items if id(item) not in inner and "@graph" not in item and not is_kind(item, _NO_KIND)]
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _states(document: Document) -> Iterator[Any]:

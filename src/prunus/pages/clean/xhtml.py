@@ -62,7 +62,7 @@ def html_of(text: str) -> str:
     if subset:
         text = f"{text[:start]}{subset[1]}>{text[subset.end() :]}"
     for prefix in set(_PREFIX.findall(text, 0, _HEAD)):
-        text = re.sub(rf"<(/?){re.escape(prefix)}:(?=\w)", r"<\1", text)
+        text = text.replace(f"<{prefix}:", "<").replace(f"</{prefix}:", "</")
     return _DIFFERENT.sub(_as_html, text)
 
 
