@@ -16,7 +16,7 @@ _STITCH: Final = 0.6  # em; widest gap between pieces that are not adjacent in t
 BULLETS: Final = "•‣◦▪▫●○■□◆◇▶►–—∙·⁃*‐-\uf0b7\uf0a7\uf0d8\uf0fc\uf076\uf06e\u2713\u2714\u27a2\u25b8"
 _MARKER: Final = re.compile(rf"(?:[{re.escape(BULLETS)}]|\(?(?:\d{{1,3}}|[a-zA-Z]|[ivxIVX]{{1,5}})[.)]|\[\d{{1,3}}\])$")
 _CELLS: Final = "-‐–—("
-_AMOUNT: Final = re.compile(r"[$€£¥(\s]*(?:\d[\d.,]*|[-‐–—]?)[\s)%]*")
+_AMOUNT: Final = re.compile(r"[$€£¥(\s]*+(?:\d[\d.,]*|[-‐–—]?)[\s)%]*+")
 _LEADER: Final = re.compile(r"(?<![.·…_])[.·…_]{4,}+$")
 
 
