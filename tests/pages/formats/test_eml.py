@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import quopri
+from base64 import b64encode
 from email.message import EmailMessage
+from typing import Any
 
 import pytest
 from tests.clock import at_most
-from tests.pages.formats.reading import cleaned, survives_damage
+from tests.pages.formats.reading import cleaned, survives_damage, tree_of
 
 from prunus.core.errors import BadPage
 from prunus.core.types import Page
@@ -60,6 +63,48 @@ def test_an_html_version_that_shows_nothing_gives_way_to_plain_text() -> None:
     made = message()
     made.add_alternative("<p hidden>nothing</p>", subtype="html")
     assert cleaned(Engine(), made.as_bytes()) == HEAD + TEXT
+
+
+@pytest.mark.parametrize(("encoding", "body"), [("base64", b64encode), ("quoted-printable", quopri.encodestring)])
+def test_a_message_inside_that_is_encoded_is_read(encoding: str, body: Any) -> None:
+    inner = "From: c@x.org\r\nSubject: Inner\r\n\r\nThe lock = open, since 9\u202fMay.\r\n".encode()
+    outer = (
+        b"From: a@x.org\nSubject: Outer\nContent-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: message/rfc822\n"
+        b"Content-Transfer-Encoding: " + encoding.encode() + b"\n\n" + body(inner) + b"\n--b--\n"
+    )
+    text = tree_of(Engine(), outer).canonical
+    assert "Inner" in text and "The lock = open, since 9" in text and "=3D" not in text
+
+
+def test_an_invitation_says_when_and_where_beside_the_words_of_the_mail() -> None:
+    made = message("Tides meeting")
+    made.set_content("Please come.")
+    made.add_alternative(
+        "BEGIN:VCALENDAR\r\nMETHOD:REQUEST\r\nBEGIN:VTIMEZONE\r\nDTSTART:19700329T020000\r\nEND:VTIMEZONE\r\n"
+        "BEGIN:VEVENT\r\nSUMMARY:Tides\\, and\r\n  ports\r\nDTSTART;TZID=Europe/Berlin:20240304T103000\r\nDTEND:20240304T113000Z\r\n"
+        "LOCATION:Pier 4\r\nORGANIZER;CN=Ina Wolf:mailto:ina@x.org\r\nATTENDEE:mailto:bo@x.org\r\n"
+        "BEGIN:VALARM\r\nDESCRIPTION:Reminder\r\nEND:VALARM\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n",
+        subtype="calendar",
+    )
+    text = " ".join(tree_of(Engine(), made.as_bytes()).canonical.split())
+    assert (
+        "Please come." in text
+        and "Event Tides, and ports" in text
+        and "Place Pier 4 Organizer Ina Wolf Invited bo@x.org" in text
+    )
+    assert "Start 2024-03-04 10:30 (Europe/Berlin) End 2024-03-04 11:30 UTC" in text
+    assert "1970" not in text and "Reminder" not in text
+
+
+def test_lines_that_the_writer_ended_stay_lines_and_wrapped_lines_are_joined() -> None:
+    made = message()
+    made.set_content(
+        "Dear Bo,\n\nthe gauge at the northern pier was read twice a day in the whole\nof May, and nothing was found.\n\n"
+        "Ina Wolf\nPier 4\n12345 Port\n\n> Was it read?\n> And when?\n"
+    )
+    html = cleaned(Engine(), made.as_bytes())
+    assert "the whole\nof May" in html or "the whole of May" in html
+    assert "Ina Wolf<br>Pier 4<br>12345 Port" in html and "Was it read?<br>> And when?" in html
 
 
 def test_messages_inside_messages_to_a_depth() -> None:

@@ -97,6 +97,25 @@ def test_all_of_a_paper_is_there_in_order() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("latex", "expected"),
+    [
+        (r"\SI{9.81}{\metre\per\second\squared}", "9.81 m/s²"),
+        (r"\qty[per-mode=symbol]{1.5e-3}{\kilo\watt\hour}", "1.5 × 10⁻³ kW h"),
+        (r"\SIrange{2}{4}{\uA} and \numrange{7}{9}", "2 µA to 4 µA and 7 to 9"),
+        (r"\SIlist{1;2;3}{\nm}", "1, 2 and 3 nm"),
+        (r"\si{kg.m^{-2}} or \unit{\joule\per\kg\per\kelvin}", "kg m⁻² or J/(kg K)"),
+        (r"\ang{1;30;} \SI{90}{\degree} \SI{20}{\degreeCelsius} \SI{5}{\percent}", "1°30′ 90° 20 °C 5 %"),
+        (r"\DeclareSIUnit\furlong{fur}\SI{4}{\furlong}, \SI{7}{\parsec}", "4 fur, 7 parsec"),
+        (r"\num{2 +- 1 e3}", "(2 ± 1) × 10³"),
+        (r"7\,\textmu m, \textalpha{} \textrightarrow{} \textOmega", "7 µm, α → Ω"),
+        (r"\raisebox{2pt}{up} \textcolor[rgb]{1,0,0}{red} \parbox[t]{3cm}{box} \mine[x]{own}", "up red box own"),
+    ],
+)
+def test_quantities_of_siunitx_and_symbols_of_text_keep_their_units_and_words(latex: str, expected: str) -> None:
+    assert tree_of(Engine(), f"\\begin{{document}}{latex}\\end{{document}}").canonical.strip() == expected
+
+
 def test_math_is_marked_as_math_and_kept_as_tex() -> None:
     html = Engine().to_html(Page(r"$a<b$ \(c\) \[d\] $$e$$ \begin{align*}f&g\\h\end{align*}"))
     for tex in ("a&lt;b", "c", "d", "e", r"\begin{align*}f&amp;g\\h\end{align*}"):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import binascii
 import email
 import email.errors
 import email.header
 import email.message
 import email.policy
+import quopri
 import re
 from collections.abc import Iterator
 from typing import Any, Final
@@ -14,12 +16,29 @@ from typing import Any, Final
 from ...core.errors import BadPage
 from ...core.types import Page
 from ..clean.parse import decode, is_binary
-from ._common.write import document, escape_text, fragment, note, page_error
-from .text import Engine as PlainText
+from ._common.write import document, escape_lines, escape_text, fragment, note, page_error
+from .text import text_html
 
 _FIELDS: Final = ("From", "To", "Cc", "Date", "Reply-To")
 _ENVELOPE: Final = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\n]*\n")
 _MAX_FIELD: Final = 4000  # characters of a header field that are read
+_MESSAGES: Final = ("message/rfc822", "message/global")
+_EVENT: Final = "text/calendar"
+_EVENT_FIELDS: Final = {
+    "SUMMARY": "Event",
+    "DTSTART": "Start",
+    "DTEND": "End",
+    "LOCATION": "Place",
+    "ORGANIZER": "Organizer",
+    "ATTENDEE": "Invited",
+    "STATUS": "Status",
+    "DESCRIPTION": "Description",
+}
+_FOLD: Final = re.compile(r"\n[ \t]")
+_UNESCAPE: Final = re.compile(r"\\([nN,;\\])")
+_DAY: Final = re.compile(r"^(\d{4})(\d\d)(\d\d)")
+_TIME: Final = re.compile(r"T(\d\d)(\d\d)(?:\d\d)?")
+_SOFT: Final = re.compile(r"(?<!^--) \n(?!>)", re.MULTILINE)
 _HEADER: Final = re.compile(rb"\s*(?:From [^\n]*\n|[A-Za-z][A-Za-z0-9-]*[ \t]*:)")
 
 
@@ -147,7 +166,9 @@ class _Message:
         payload = part.get_payload()
         listed = payload if isinstance(payload, list) else []
         inner = [child for child in listed if isinstance(child, email.message.Message)]
-        if kind == "message/rfc822" and inner:
+        if kind in _MESSAGES and inner:
+            inner = [_unpacked(part, inner[0])]
+        if kind in _MESSAGES and inner:
             if self._depth <= 0:
                 self._attached.append(_field(inner[0], "Subject") or "a message")
                 return
@@ -174,7 +195,13 @@ class _Message:
             shown = "".join(self._part(version))
             if shown:
                 yield shown
+                yield from (_text(other, _EVENT) for other in _events(versions, version))
                 return
+
+
+def _events(versions: list[email.message.Message], shown: email.message.Message) -> Iterator[email.message.Message]:
+    """Yield the invitations among the versions of a text: they say when and where, whatever the other versions say."""
+    return (other for other in versions if other is not shown and other.get_content_type() == _EVENT)
 
 
 def _as_utf_16(content: bytes) -> str | bytes:
@@ -195,10 +222,58 @@ def _text(part: email.message.Message, kind: str) -> str:
     charset = part.get_content_charset("") or ""
     # many programs declare ASCII by default and send another charset, so ASCII counts as undeclared
     text = decode(content, "" if charset in ("us-ascii", "ascii") else charset)
+    if kind == _EVENT:
+        return _event(text)
     try:
-        return fragment(text) if kind in ("text/html", "application/xhtml+xml") else PlainText().to_html(Page(text))
+        if kind in ("text/html", "application/xhtml+xml"):
+            return fragment(text)
+        if str(part.get_param("format", "")).lower() == "flowed":  # a line that ends with a space goes on in the next
+            text = _SOFT.sub(" ", text)
+        return text_html(text, has_lines=True)
     except BadPage:  # the part shows nothing
         return ""
+
+
+def _unpacked(part: email.message.Message, inner: email.message.Message) -> email.message.Message:
+    """Return the message inside a part. Some programs encode it, which the standard forbids."""
+    encoding = str(part.get("Content-Transfer-Encoding", "")).strip().lower()
+    if encoding not in ("base64", "quoted-printable"):
+        return inner
+    try:
+        packed = inner.as_bytes(policy=_POLICY)
+        content = binascii.a2b_base64(packed) if encoding == "base64" else quopri.decodestring(packed)
+    except (ValueError, LookupError, TypeError):
+        return inner
+    return email.message_from_bytes(content, _class=type(inner), policy=_POLICY) if _HEADER.match(content) else inner
+
+
+def _event(text: str) -> str:
+    """Return the events of an invitation (RFC 5545) as pairs of name and value."""
+    events: list[str] = []
+    pairs: dict[str, list[str]] = {}
+    inside: list[str] = []
+    for line in _FOLD.sub("", text.replace("\r\n", "\n")).split("\n"):
+        name, _, value = line.partition(":")
+        name, _, parameters = name.partition(";")
+        name = name.upper()
+        if name == "BEGIN":
+            inside.append(value.strip().upper())
+        elif name == "END" and inside:
+            if inside.pop() == "VEVENT":
+                rows = "".join(f"<dt>{key}</dt><dd>{escape_lines(', '.join(pairs[key]))}</dd>" for key in pairs)
+                events.append(f"<dl>{rows}</dl>" if rows else "")
+                pairs = {}
+        elif inside[-1:] == ["VEVENT"] and name in _EVENT_FIELDS and value.strip():
+            value = _UNESCAPE.sub(lambda match: "\n" if match[1] in "nN" else match[1], value).strip()
+            if name in ("DTSTART", "DTEND"):
+                zone = re.search(r'TZID="?([^";:]+)', parameters)
+                value = _DAY.sub(r"\1-\2-\3", _TIME.sub(r" \1:\2", value)).replace("Z", " UTC")
+                value += f" ({zone[1]})" if zone else ""
+            elif name in ("ORGANIZER", "ATTENDEE"):
+                person = re.search(r'CN="?([^";:]+)', parameters)
+                value = person[1] if person else value.removeprefix("mailto:").removeprefix("MAILTO:")
+            pairs.setdefault(_EVENT_FIELDS[name], []).append(value)
+    return "".join(events)
 
 
 def _file_name(part: email.message.Message) -> str:

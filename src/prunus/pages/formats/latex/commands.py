@@ -11,6 +11,7 @@ from . import words as vocabulary
 from .bib import entries
 from .environments import begin
 from .source import Macro, TexSource
+from .units import UNIT_HANDLERS
 
 if TYPE_CHECKING:
     from .reader import TexReader
@@ -203,7 +204,10 @@ def begin_appendix(reader: TexReader, source: TexSource) -> None:
 
 
 def skip_argument(reader: TexReader, source: TexSource) -> None:
+    """Drop the first argument and the option before it; the text of the next argument is kept."""
+    source.option()
     source.argument()
+    source.option()
 
 
 def listing_file(reader: TexReader, source: TexSource) -> None:
@@ -248,8 +252,8 @@ HANDLERS: Final[dict[str, Callable[[Any, TexSource], None]]] = {
     "printbibliography": print_bibliography, "newtheorem": define_theorem,
     "iffalse": skip_false_branch, "let": let, "frametitle": frame_title,
     "appendix": begin_appendix, "textcolor": skip_argument, "parbox": skip_argument,
-    "scalebox": skip_argument, "resizebox": skip_two_arguments,
+    "scalebox": skip_argument, "raisebox": skip_argument, "resizebox": skip_two_arguments,
     "foreignlanguage": skip_argument, "lstinputlisting": listing_file,
-    "verbatiminput": listing_file, "inputminted": listing_file, "symbol": skip_character,
+    "verbatiminput": listing_file, "inputminted": listing_file, "symbol": skip_character, **UNIT_HANDLERS,
 }  # fmt: skip
 """Handlers by command name."""

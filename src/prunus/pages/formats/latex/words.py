@@ -5,6 +5,11 @@ from __future__ import annotations
 import unicodedata
 from typing import Final
 
+_GREEK: Final = (
+    *("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "", "nu", "xi"),
+    *("omicron", "pi", "rho", "", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega"),
+)
+
 SYMBOLS: Final[dict[str, str]] = {
     "ss": "ß", "o": "ø", "O": "Ø", "ae": "æ", "AE": "Æ", "oe": "œ", "OE": "Œ", "aa": "å", "AA": "Å", "l": "ł",
     "L": "Ł", "i": "ı", "j": "ȷ", "dots": "…", "ldots": "…", "textellipsis": "…", "LaTeX": "LaTeX", "TeX": "TeX",
@@ -16,6 +21,20 @@ SYMBOLS: Final[dict[str, str]] = {
     "qquad": " ", "enspace": " ", "thinspace": " ", "space": " ", "nobreakspace": "\u00a0", "slash": "/",
     "and": ", ", "textunderscore": "_", "textdollar": "$", "ie": "i.e.", "eg": "e.g.", "checkmark": "✓",
     "{": "{", "}": "}", "$": "$", "&": "&", "%": "%", "#": "#", "_": "_", " ": " ", "\n": " ", "\t": " ", ",": " ",
+    "textmu": "µ", "textohm": "Ω", "texttimes": "×", "textpm": "±", "textdiv": "÷", "textminus": "−",
+    "textcelsius": "°C",
+    "textonehalf": "½", "textonequarter": "¼", "textthreequarters": "¾", "textperthousand": "‰", "textnumero": "№",
+    "textyen": "¥", "textcent": "¢", "textsterling": "£", "textsection": "§", "textparagraph": "¶", "textdagger": "†",
+    "textdaggerdbl": "‡", "textrightarrow": "→", "textleftarrow": "←", "textuparrow": "↑", "textdownarrow": "↓",
+    "textonesuperior": "¹", "texttwosuperior": "²", "textthreesuperior": "³", "textordfeminine": "ª",
+    "textordmasculine": "º", "textperiodcentered": "·", "textasteriskcentered": "∗", "textopenbullet": "◦",
+    "textbraceleft": "{", "textbraceright": "}", "textquotesingle": "'", "textquotedbl": '"', "textbardbl": "‖",
+    "textexclamdown": "¡", "textquestiondown": "¿", "texttildelow": "~", "textlnot": "¬", "textsurd": "√",
+    "guillemotleft": "«", "guillemotright": "»", "guilsinglleft": "‹", "guilsinglright": "›", "quotedblbase": "„",
+    "quotesinglbase": "‚", "glqq": "„", "grqq": "“", "flqq": "«", "frqq": "»", "degree": "°", "celsius": "°C",
+    "micro": "µ", "permil": "‰",
+    **{f"text{name}": chr(0x3B1 + at) for at, name in enumerate(_GREEK) if name},
+    **{f"text{name.capitalize()}": chr(0x391 + at) for at, name in enumerate(_GREEK) if name},
     ";": " ", ":": " ", "!": "", "/": "", "-": "", "@": "", "*": "", ">": " ", "|": "|",
 }  # fmt: skip
 """Commands without an argument, and the text that they print."""
@@ -72,7 +91,7 @@ DROPPED: Final[dict[str, int]] = {
     ),
     **dict.fromkeys(
         """setlength addtolength setcounter addtocounter definecolor newlength addcontentsline rule DeclareMathOperator
-        settowidth raisebox numberwithin newtheoremstyle DeclarePairedDelimiter fontsize""".split(), 2
+        settowidth numberwithin newtheoremstyle DeclarePairedDelimiter fontsize""".split(), 2
     ),
 }  # fmt: skip
 """Layout commands that are dropped, with the number of arguments to drop. Options in brackets are dropped too."""

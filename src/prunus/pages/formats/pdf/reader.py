@@ -166,7 +166,7 @@ class PdfReader:
         :raises TooMuch: the document has more than ``max_chars`` so far.
         """
         raw = self.raw
-        count = max(int(raw.FPDFText_CountChars(text)), 0)
+        count = max(int(self.raw.FPDFText_CountChars(text)), 0)
         self.chars += count
         if self.chars > self.max_chars:
             raise TooMuch(f"its text is over the limit of {self.max_chars} letters")
