@@ -65,7 +65,7 @@ _SETS = click.option(
 @main.command("content")
 @_OUT
 def content_command(out: Path) -> None:
-    """Train the model of main content on the dev half of the marked pages (a quarter of a minute).
+    """Train the model of main content on the dev halves of the marked pages (two minutes).
 
     Example: prunus train content -o src/prunus/pages/main/weights.json
     """

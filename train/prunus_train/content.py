@@ -1,7 +1,8 @@
 """Train the model of main content: two small networks over the features of a page's units.
 
 The pages are the dev halves of ``clean/articles`` (people marked the articles) and ``clean/readability`` (the output of
-another tool). A unit is content if most of its runs of four words stand in the marked text.
+another tool), and ``clean/wcxb``, the dev pages of WCXB, of seven kinds (people marked them). A unit is content if
+most of its runs of four words stand in the marked text.
 """
 
 from __future__ import annotations
@@ -36,6 +37,10 @@ _LEAST: Final = 20  # words of the marked text; a page with fewer teaches nothin
 _COMMENTS: Final = 3.0
 """Weight of comments: few pages of the training data hold any."""
 
+_ALL_DEV: Final = "clean/wcxb"
+_SETS: Final = {"clean/articles": "article_body", "clean/readability": "expected_html", _ALL_DEV: "main_content"}
+"""The sets, and the field of each that holds what was marked."""
+
 _CAPTION, _COMMENT = FEATURES.index("near-name:caption"), FEATURES.index("name:comment")
 _FIGCAPTION, _TITLE = FEATURES.index("inside:figcaption"), FEATURES.index("inside:title")
 
@@ -50,14 +55,14 @@ class Marked:
 
 
 def load() -> list[Marked]:
-    """Return the marked pages of the dev half."""
+    """Return the marked pages of the dev halves."""
     found = []
-    for name in ("clean/articles", "clean/readability"):
+    for name, marked in _SETS.items():
         for row in rows(name):
-            if half(row["id"]) != "dev":
+            if name != _ALL_DEV and half(row["id"]) != "dev":
                 continue
-            by_people = name == "clean/articles"
-            text = row["article_body"] if by_people else walk_page(row["expected_html"], "", "page")[0].canonical
+            by_people = name != "clean/readability"
+            text = row[marked] if by_people else walk_page(row[marked], "", "page")[0].canonical
             units = units_of(*walk_page(row["html"], "", "page", with_origins=True))
             if units is not None and len(_words(text)) >= _LEAST:
                 labels = labels_of(units.texts, text)

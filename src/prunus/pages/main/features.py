@@ -146,6 +146,11 @@ _ROOTS: Final = frozenset({"html", "body"})
 _SHORT: Final = 12  # words of a line that is looked up word by word
 _ENDS: Final = frozenset('.!?:;…。！？；؟।"”’»)')
 _DIGITS: Final = b"0123456789"
+_NO_DIGITS: Final = str.maketrans("", "", "0123456789")
+ALIKE: Final = 3  # elements of a group
+_NO_PARTS: Final = rules.INLINE | rules.HEADINGS | {"p", "td", "th"}
+"""Elements that are no parts of a group, but of its parts: paragraphs of posts, cells of rows."""
+
 
 _OWN: Final = (
     "words", "chars_a_word", "link_share", "commas", "stops", "ends_sentence", "capital", "digits", "links", "repeated",
@@ -202,6 +207,8 @@ class Units:
     :param texts: the text of each.
     :param inside: whether each is inside an element of each group of ``INSIDE``.
     :param levels: for each level of ``_LEVELS``, the first unit and one past the last of the element above the owner.
+    :param group, part: the numbers of the nearest group of like parts that each unit is in, and of its part; 0 for
+        none. A group is three or more elements beside each other with one tag and one name.
     :param features: a row of ``FEATURES`` for each.
     """
 
@@ -212,6 +219,8 @@ class Units:
     texts: Sequence[str]
     inside: NDArray[np.bool_]
     levels: Sequence[tuple[Ints, Ints]]
+    group: Ints
+    part: Ints
     features: Floats
 
 
@@ -260,7 +269,7 @@ def units_of(tree: Tree, origins: Sequence[Any]) -> Units | None:
         under.T,
     ]  # fmt: skip
     above = np.maximum.accumulate(np.where(heading, place, -1))
-    every, near, densest = _names(origins, first.tolist(), words)
+    every, near, densest, group, part = _names(origins, first.tolist(), words)
     blocks += [
         _bits(spoken, len(WORD_KINDS)), _bits(np.where(above >= 0, spoken[above], 0), len(WORD_KINDS)),
         _bits(every, len(NAME_KINDS)), _bits(near, len(NAME_KINDS)),
@@ -305,7 +314,7 @@ def units_of(tree: Tree, origins: Sequence[Any]) -> Units | None:
     near_own = np.asarray((np.log1p(words), linked, is_sentence, heading), np.float32)
     blocks += [moved(near_own, step) for step in _NEAR]
     features = np.concatenate([np.asarray(block, np.float32) for block in blocks]).T
-    return Units(first, last, own, words, lines, under, levels, features)
+    return Units(first, last, own, words, lines, under, levels, group, part, features)
 
 
 def _outside(held: NDArray[np.bool_], words: Floats) -> Floats:
@@ -406,15 +415,19 @@ def _bits(masks: Ints, count: int) -> Ints:
     return masks[None, :] >> np.arange(count)[:, None] & 1
 
 
-def _names(origins: Sequence[Any], firsts: Sequence[int], words: Floats) -> tuple[Ints, Ints, NDArray[np.bool_]]:
-    """Return the kinds that the names of the elements around each unit speak of.
+def _names(
+    origins: Sequence[Any], firsts: Sequence[int], words: Floats
+) -> tuple[Ints, Ints, NDArray[np.bool_], Ints, Ints]:
+    """Return the kinds that the names of the elements around each unit speak of, and the groups that it is in.
 
     An element that holds most of the page's words says nothing about its parts: a page may be called "sidebar-right".
 
-    :returns: of all elements around each unit that hold less than half of the words; and of the nearest three.
+    :returns: of all elements around each unit that hold less than half of the words; of the nearest three; whether it
+        is in the densest part; and its group and part, as in :class:`Units`.
     """
     numbers: dict[Any, int] = {}  # by element; parents have smaller numbers
     above, own, dense = [0], [0], [False]
+    kin, alike = [0], {(0, "", ""): 0}
     result = origins[0].main_content() if isinstance(origins[0], Element) else None
     at = []
     for node in firsts:
@@ -430,12 +443,15 @@ def _names(origins: Sequence[Any], firsts: Sequence[int], words: Floats) -> tupl
             element = element.parent
         number = numbers.get(element, 0)
         for element in reversed(path):
+            tag = element.tag
             names = element.attr("class")
             mask = name_mask(names) if names else 0
+            like = (number, tag, _stem(names or ""))
+            kin.append(0 if tag in _NO_PARTS else alike.setdefault(like, len(alike)))
             names = element.attr("id")
             if names:
                 mask |= name_mask(names)
-            if element.tag in _WITH_ROLES:
+            if tag in _WITH_ROLES:
                 for kind in ("role", "itemprop"):
                     names = element.attr(kind)
                     if names:
@@ -451,12 +467,24 @@ def _names(origins: Sequence[Any], firsts: Sequence[int], words: Floats) -> tupl
     for number in range(len(own) - 1, 0, -1):
         held[above[number]] += held[number]
     most = held[0] / 2
-    every = [0] * len(own)
+    every, part = [0] * len(own), [0] * len(own)
+    many = (np.bincount(kin) >= ALIKE).tolist()
     for number in range(1, len(own)):
-        every[number] = every[above[number]] | (own[number] if held[number] < most else 0)
+        parent = above[number]
+        every[number] = every[parent] | (own[number] if held[number] < most else 0)
+        part[number] = number if kin[number] and many[kin[number]] else part[parent]
     near = [own[number] | own[above[number]] | own[above[above[number]]] for number in at]
     kinds = np.asarray([every[number] for number in at], np.int64)
-    return kinds, np.asarray(near, np.int64), np.asarray([dense[number] for number in at], bool)
+    parts = np.asarray([part[number] for number in at], np.int64)
+    in_densest = np.asarray([dense[number] for number in at], bool)
+    return kinds, np.asarray(near, np.int64), in_densest, np.asarray(kin)[parts], parts
+
+
+@lru_cache(16_384)
+def _stem(names: str) -> str:
+    """Return the first name of an element without its numbers: ``post-12 odd`` is ``post-``."""
+    first = names.split(maxsplit=1)[:1]
+    return first[0].translate(_NO_DIGITS) if first else ""
 
 
 def _levels(parent: Ints, end: Ints, own: Ints, first: Ints) -> list[tuple[Ints, Ints]]:

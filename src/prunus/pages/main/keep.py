@@ -22,7 +22,7 @@ from ..clean import rules
 from ..clean.parse import Element
 from ..clean.walk import walk_page
 from ..tree import Tree
-from .features import FEATURES, INSIDE, Floats, Ints, Units, moved, units_of
+from .features import ALIKE, FEATURES, INSIDE, Floats, Ints, Units, moved, units_of
 
 _STEPS: Final = (-3, -2, -1, 1, 2, 3)
 _SPANS: Final = (2, 5)
@@ -105,10 +105,11 @@ def _best_run(gains: Floats) -> tuple[int, int]:
 
 Bools = NDArray[np.bool_]
 
-_SURE: Final = 0.55
+_SURE: Final = 0.45
 _AROUND: Final = 0.4  # how much the mean of the element around a unit moves its score
 _APART: Final = tuple(FEATURES.index(f"name:{kind}") for kind in ("comment", "notice", "related"))
-_ENOUGH: Final = 60  # words of content beside which comments, notices and related pages are dropped
+_ENOUGH: Final = 60  # words of content beside which comments, notices and related pages may be dropped
+_MOST: Final = 2  # times the content of these that the rest must hold: a thread is made of comments
 _LEAST: Final = 25  # words of content; a page with fewer, that are less than half of it, is kept whole
 _PART: Final = 0.25  # share of a page without menus and the like; a page with a smaller share of content keeps the rest
 _CERTAIN: Final = 0.75
@@ -119,6 +120,7 @@ _HEADER, _CELL = INSIDE.index(("header",)), INSIDE.index(("td", "th"))
 _BODIES: Final = [INSIDE.index(("article",)), INSIDE.index(("main",))]
 _SENTENCE: Final = FEATURES.index("own:sentence")
 _DENSEST: Final = FEATURES.index("place:densest")
+_ADVERT: Final = FEATURES.index("name:advert")
 _NOTICE: Final = FEATURES.index("name:notice")
 _TITLE, _H1 = (INSIDE.index((tag,)) for tag in ("title", "h1"))
 _HEADINGS: Final = [number for number, tags in enumerate(INSIDE) if tags[0] in ("h1", "h2", "h3")]
@@ -181,9 +183,11 @@ def chosen(tree: Tree, units: Units, values: Floats) -> Bools | None:
     words = units.words
     is_title = units.inside[:, _TITLE]
     body = ~is_title
+    values = _as_groups(units, values)
     apart = (units.features[:, _APART] > 0).any(axis=1) & (units.features[:, _DENSEST] == 0)
-    if float(words[(values > 0.5) & ~apart & body].sum()) >= _ENOUGH:
-        values = np.where(apart, values / 2, values)
+    rest, less = (float(words[(values > 0.5) & part & body].sum()) for part in (~apart, apart))
+    apart &= rest >= max(_ENOUGH, _MOST * less)
+    values = np.where(apart, values / 2, values)
     size = np.concatenate(([0.0], np.cumsum(words + 0.5)))
     mass = np.concatenate(([0.0], np.cumsum((words + 0.5) * values)))
     lo, hi = units.levels[1]
@@ -203,6 +207,21 @@ def chosen(tree: Tree, units: Units, values: Floats) -> Bools | None:
     else:
         kept |= is_title
     return kept
+
+
+def _as_groups(units: Units, values: Floats) -> Floats:
+    """Give the parts of a group the same mean score: the items of a list, the posts of a thread, the cards of products.
+
+    They are then kept or dropped together; an advertisement between them is judged alone.
+    """
+    weights = np.where(units.features[:, _ADVERT] > 0, 0, units.words + 0.5)
+    of_group, of_part = (
+        (np.bincount(one, weights * values) / np.maximum(np.bincount(one, weights), 0.5))[one]
+        for one in (units.group, units.part)
+    )
+    return np.where((units.group > 0) & (weights > 0), (values + of_group - of_part).clip(0, 1), values).astype(
+        np.float32
+    )
 
 
 def _of_no_article(units: Units, values: Floats, kept: Bools, body: Bools) -> Bools:
@@ -227,35 +246,50 @@ def _of_no_article(units: Units, values: Floats, kept: Bools, body: Bools) -> Bo
 
 
 def _without_repeats(units: Units, kept: Bools) -> Bools:
-    """Drop what was kept before: slides and teasers repeat captions and paragraphs. Cells and code may repeat."""
+    """Drop what was kept before: slides and teasers repeat captions and paragraphs. Cells and code may repeat.
+
+    So may the answers of a list of questions: texts in one group or one element, or below headings, with other texts
+    before them.
+    """
     may = units.inside[:, INSIDE.index(("td", "th"))] | units.inside[:, INSIDE.index(("pre", "code"))]
-    seen: set[str] = set()
+    is_heading = np.asarray(units.inside[:, _HEADINGS].any(axis=1))
+    groups, around = units.group.tolist(), units.levels[0][0].tolist()
+    seen: dict[str, int] = {}
     kept = kept.copy()
     for position in np.flatnonzero(kept & ~may & (units.words >= 5)).tolist():
-        text = units.texts[position]
-        if text in seen:
-            kept[position] = False
-        seen.add(text)
+        first = seen.setdefault(units.texts[position], position)
+        if first < position:
+            other = first == 0 or units.texts[first - 1] != units.texts[position - 1]
+            beside = groups[first] == groups[position] > 0 or around[first] == around[position]
+            kept[position] = other and (beside or bool(is_heading[position - 1]))
     return kept
 
 
 def _keep_whole(tree: Tree, units: Units, kept: Bools, values: Floats, tags: frozenset[str]) -> None:
-    """Keep or drop tables or lists as wholes, by the mean score of their words; those of the layout stay."""
+    """Keep or drop tables or lists as wholes, by the mean score of their words; those of the layout stay.
+
+    Three and more beside each other, as below the headings of a changelog, have one mean.
+    """
     first, words = units.first, units.words + 0.5
     size = np.concatenate(([0.0], np.cumsum(words)))
     mass = np.concatenate(([0.0], np.cumsum(words * values)))
     links = np.concatenate(([0.0], np.cumsum(words * units.features[:, _LINKED])))
+    beside: dict[int, list[tuple[int, int]]] = {}
     for node in _outermost(tree, tags):
         lo, hi = np.searchsorted(first, (node, tree.end[node])).tolist()
         if hi > lo and size[hi] - size[lo] < _PROSE * (hi - lo):
-            held = kept[lo:hi]
+            beside.setdefault(tree.parent[node], []).append((lo, hi))
+    for spans in beside.values():
+        ends = np.asarray(spans).T
+        sums = mass[ends[1]] - mass[ends[0]], size[ends[1]] - size[ends[0]]
+        means = sums[0] / sums[1] if len(spans) < ALIKE else np.full(len(spans), sums[0].sum() / sums[1].sum())
+        for (lo, hi), mean in zip(spans, means.tolist(), strict=True):
             before, after = bool(kept[max(lo - 1, 0)]), bool(kept[min(hi, len(kept) - 1)])
             bar = _SURE - 0.1 * (before + after)
             if (links[hi] - links[lo]) * 2 < size[hi] - size[lo] and ("table" in tags or (before and after)):
                 bar = _DATA
-            whole = (mass[hi] - mass[lo]) / (size[hi] - size[lo]) > bar
-            if whole or words[lo:hi][held].sum() * 2 < words[lo:hi].sum():
-                kept[lo:hi] = whole
+            if mean > bar or words[lo:hi][kept[lo:hi]].sum() * 2 < words[lo:hi].sum():
+                kept[lo:hi] = mean > bar
 
 
 def _outermost(tree: Tree, tags: frozenset[str]) -> Iterator[int]:
