@@ -54,6 +54,12 @@ def test_quotes_line_ends_and_ragged_rows() -> None:
     )
 
 
+def test_a_quote_after_a_space_encloses_its_cell() -> None:
+    assert cleaned(Engine(), 'port_a, town_b\n"Inner", "Pell, east"\n"Outer",  "Vor ""x"""\n') == (
+        '<table><thead><tr><th>port_a<th>town_b<tbody><tr><td>Inner<td>Pell, east<tr><td>Outer<td>Vor "x"</table>'
+    )
+
+
 def test_a_quote_that_is_never_closed_swallows_nothing() -> None:
     text = 'size,name\n5",pipe\n7,rod\n"9,bar\n' + "1,x\n" * 300
     found = cleaned(Engine(), text)

@@ -166,6 +166,30 @@ def test_empty_rows_and_columns_separate_tables(cells: dict[tuple[int, int], str
     assert prunus.clean(to_markup(Sheet("S", cells), Allowance(""))) == expected
 
 
+@pytest.mark.parametrize(
+    ("grid", "headers"),
+    [
+        ([["", "2022", "", "2023", ""], ["Port", "In", "Out", "In", "Out"], ["Pell", "1", "2", "3", "4"]], 2),
+        ([["Port", "Ships", "", "Cars", ""], ["", "in", "out", "in", "out"], ["Pell", "1", "2", "3", "4"]], 2),
+        ([["", "2022", "2023"], ["Pell", "1", "2"], ["Vor", "3", "4"]], 0),
+        ([["x", "1999", "", "2001", ""], ["Vor", "7", "8", "9", "10"], ["Pell", "1", "2", "3", "4"]], 0),
+        ([["one", "two", "", "three"], ["four", "five", "six", "seven"], ["eight", "nine", "ten", "eleven"]], 0),
+    ],
+)
+def test_a_header_of_two_rows_names_groups_of_columns(grid: list[list[str]], headers: int) -> None:
+    cells = {(row, column): cell for row, line in enumerate(grid) for column, cell in enumerate(line) if cell}
+    head = to_markup(Sheet("S", cells), Allowance("")).partition("<tbody>")[0]
+    assert head.count("<tr>") * head.count("<thead>") == headers
+
+
+def test_merged_years_head_their_columns() -> None:
+    cells = {(0, 1): "2022", (0, 3): "2023", (1, 1): "In", (1, 2): "Out", (1, 3): "In", (1, 4): "Out", (0, 0): "Port"}
+    body = {(2, column): text for column, text in enumerate(["Pell", "1", "2", "3", "4"])}
+    spans = {(0, 0): (2, 1), (0, 1): (1, 2), (0, 3): (1, 2)}
+    html = to_markup(Sheet("S", cells | body, spans), Allowance(""))
+    assert html.partition("<tbody>")[0].count("<th") == 7 + html.count("<thead>") == 8
+
+
 @given(
     st.dictionaries(
         st.tuples(st.integers(0, 8), st.integers(0, 8)),

@@ -110,7 +110,9 @@ def _is_quoted(text: str, delimiter: str) -> bool:
         if not strict and not _mostly_closed(text):
             return False
         try:
-            for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=strict):
+            for row in csv.reader(
+                io.StringIO(text, newline=""), delimiter=delimiter, strict=strict, skipinitialspace=True
+            ):
                 if any(cell.count("\n") > _CELL_LINES for cell in row):
                     return False  # an unclosed quote would swallow the rest of the file
         except csv.Error:
@@ -128,7 +130,9 @@ def _mostly_closed(text: str) -> bool:
 def _rows(text: str, delimiter: str, quoted: bool) -> Iterator[list[str]]:
     """Yield the rows that have a non-empty cell."""
     if quoted:
-        rows: Iterator[list[str]] = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        rows: Iterator[list[str]] = csv.reader(
+            io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True
+        )
     else:
         rows = (line.rstrip("\n").split(delimiter) for line in io.StringIO(text))
     return (row for row in rows if any(cell and not cell.isspace() for cell in row))

@@ -55,6 +55,30 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool:
     return False
 
 
+def count_headers(rows: Sequence[Sequence[str]]) -> int:
+    """Return the number of header rows of a grid: 0, 1, or 2 where the first row names groups of columns."""
+    if has_header(rows):
+        return 1
+    if len(rows) < 3:
+        return 0
+    first, second = ([cell.strip() for cell in row] for row in rows[:2])
+    groups = sum(map(bool, first))
+    if not 1 < groups < sum(map(bool, second)) or any(is_value(cell) and not is_year(cell) for cell in first):
+        return 0
+    if any(map(is_value, second)) or sum(map(bool, second)) < len(second) - 1:
+        return 0
+    names, group = [], ""
+    for above, cell in zip(first, second, strict=False):
+        group = above or group
+        names.append(f"{group} {cell}".strip())
+    return 2 * has_header([names, *rows[2:]])
+
+
+def is_year(text: str) -> bool:
+    """Tell whether a text is a year of our time, which may head a column."""
+    return len(text) == 4 and text.isdecimal() and text[:2] in ("19", "20")
+
+
 def is_value(text: str) -> bool:
     """Tell whether a text is a number, an amount or a date."""
     return len(text) < 40 and bool(_NUMBER.fullmatch(text) or _DATE.fullmatch(text))

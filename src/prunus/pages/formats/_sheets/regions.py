@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from .._common.allowance import Allowance
 from .._common.write import Cell, escape_attribute, escape_lines, note, table
-from .grid import has_header, is_value
+from .grid import count_headers, is_value, is_year
 
 Place: TypeAlias = tuple[int, int]
 _LINKS: Final = ("http://", "https://", "mailto:")
@@ -149,10 +149,16 @@ def _count_headers(sheet: Sheet, area: _Area, allowance: Allowance) -> int:
         depth = max(2 if any(across > 1 for _, across in merged) else 1, *(down for down, _ in merged))
         above = _texts(sheet, area, area.rows[:depth], allowance)
         below = _texts(sheet, area, area.rows[depth : depth + 50], allowance)
-        if depth > 3 or not below or any(is_value(cell.strip()) for row in above for cell in row if cell):
+        if (
+            depth > 3
+            or not below
+            or any(is_value(cell) and not is_year(cell) for row in above for cell in map(str.strip, row))
+        ):
             return 0
+        if all(is_value(cell.strip()) for cell in above[-1] if cell):
+            return 0  # years in a row of sums
         return depth if any(is_value(cell.strip()) for row in below for cell in row) else 0
-    return int(has_header(_texts(sheet, area, area.rows[:200], allowance)))
+    return count_headers(_texts(sheet, area, area.rows[:200], allowance))
 
 
 def _area_html(
