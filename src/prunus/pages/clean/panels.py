@@ -30,6 +30,7 @@ _OVER: Final = re.compile(
 _STRING: Final = re.compile(r"[\"']#?([\w-]{1,80})[\"']")
 _INPUTS: Final = frozenset({"input", "select", "textarea"})
 _LONGEST: Final = 200  # code points of a control's words; a longer text is no label
+_LEVELS: Final = 5  # of panels in panels
 _MOST: Final = 2_000  # controls of a page
 
 
@@ -52,14 +53,15 @@ def opened_panels(document: Document, is_unseen: Callable[[Element], bool]) -> d
         pairs += [(names[name], panel) for name in (panel.attr("aria-labelledby") or "").split()[:4] if name in names]
     pairs = [(control, panel) for control, panel in pairs if is_unseen(panel) and not _lies_over(control, panel)]
     panels: dict[Element, str] = {}
-    found = -1
-    while pairs and found < len(panels):  # a control in a panel is seen once the panel is
-        found = len(panels)
+    for _ in range(_LEVELS):  # a control in a panel is seen once the panel is
+        known = len(panels)
         for control, panel in pairs:
             if panel not in panels and _is_seen(control, is_unseen, panels):
                 words = _words(control, is_unseen)
                 if any(map(str.isalnum, words)) and len(words) <= _LONGEST:
                     panels[panel] = "" if _stands_before(control, panel) else words
+        if len(panels) == known:
+            break
     return panels
 
 
