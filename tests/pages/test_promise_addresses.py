@@ -28,7 +28,7 @@ ALLOWED = {"http", "https", "ftp", "mailto", "tel", "sms", "callto", "whatsapp",
 
 NO_ADDRESS = frozenset(
     "alt title value placeholder label lang datetime dir type checked open selected multiple size start reversed min"
-    " max colspan rowspan scope srclang".split()
+    " max colspan rowspan scope srclang class".split()
 )
 """Attributes of the output that hold words or numbers; every other one is taken for an address."""
 

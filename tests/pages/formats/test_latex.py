@@ -90,7 +90,7 @@ def test_all_of_a_paper_is_there_in_order() -> None:
         "<table><caption>Table 1: Ports and depths</caption><thead><tr><th rowspan=2>Port<th colspan=2>Depth<tr><th>low<th>high"
         "<tbody><tr><td>Inner<td>1<td>2<tr><td>Outer & far<td>3<td><code>4_a</code></table>"
         "<figure><p><img src=map.png><figcaption>Figure 1: A map</figcaption></figure>"
-        '<pre><code>def f(x):\n    return "&lt;a>" & x</code></pre>'
+        '<pre class=language-python><code>def f(x):\n    return "&lt;a>" & x</code></pre>'
         "<p><strong>Theorem 1 (Lee).</strong> All ports are deep.<p><strong>Proof.</strong> Trivial."
         "<section><h2>References</h2><ol><li>A. Lee. <em>Tides</em>. 2020.<li>D. Knuth. TeX.</ol></section>"
         "<section><ol><li>Funded.<li>The <b>note</b>, <a href=https://a.org/x_y>https://a.org/x_y</a>.</ol></section></html>"

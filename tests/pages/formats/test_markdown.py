@@ -62,7 +62,7 @@ def test_all_of_a_text_is_there_in_order() -> None:
         "<ul><li><input type=checkbox checked> done<li><input type=checkbox> open<ol><li>nested<li>two</ol></ul>"
         "<p><code>\\sum_i x_i</code><dl><dt>Term<dd>its definition</dl>"
         '<p><img src=map.png alt="A map"> and <a href=https://example.org/>a link</a>.'
-        '<pre><code>def f(): return "&lt;a>"\n</code></pre><section><ol><li>The <em>note</em>.</ol></section></html>'
+        '<pre class=language-python><code>def f(): return "&lt;a>"\n</code></pre><section><ol><li>The <em>note</em>.</ol></section></html>'
     )
 
 

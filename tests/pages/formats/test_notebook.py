@@ -42,12 +42,12 @@ BOOK = notebook(
 def test_cells_and_outputs_in_order() -> None:
     assert cleaned(Engine(), BOOK) == (
         "<title>Tides of *May</title><h1>Tides of <em>May</em></h1><p>With <code>h&lt;2</code> and "
-        "<img src=#attachment-map.png alt=\"A map\">.<pre><code>import tides\ntides.show('&lt;a>')</code></pre>"
-        "<pre><code>99 %\ndone\n</code></pre><pre><code>table</code></pre><table><tr><th>Port<tr><td>Inner</table>"
-        "<pre><code>draw()</code></pre><figure><figcaption>Heights by day</figcaption></figure><pre><code>1/0</code></pre>"
-        "<pre><code>ZeroDivisionError: division by zero</code></pre><pre><code>sum</code></pre>"
-        "<p><code>\\sum x</code><pre><code>w</code></pre><pre><code>Widget(3)</code></pre><pre><code>as it is</code></pre>"
-    )
+        "<img src=#attachment-map.png alt=\"A map\">.<pre PY><code>import tides\ntides.show('&lt;a>')</code></pre>"
+        "<pre><code>99 %\ndone\n</code></pre><pre PY><code>table</code></pre><table><tr><th>Port<tr><td>Inner</table>"
+        "<pre PY><code>draw()</code></pre><figure><figcaption>Heights by day</figcaption></figure><pre PY><code>1/0</code></pre>"
+        "<pre><code>ZeroDivisionError: division by zero</code></pre><pre PY><code>sum</code></pre>"
+        "<p><code>\\sum x</code><pre PY><code>w</code></pre><pre><code>Widget(3)</code></pre><pre><code>as it is</code></pre>"
+    ).replace("PY", "class=language-python")
 
 
 def test_code_and_math_are_marked() -> None:
@@ -64,7 +64,7 @@ def test_notebooks_of_version_three() -> None:
         ]}],
     }  # fmt: skip
     assert cleaned(Engine(), json.dumps(book)) == (
-        "<h2>Tides</h2><pre><code>x</code></pre><figure><figcaption>7</figcaption></figure><pre><code>8</code></pre>"
+        "<h2>Tides</h2><pre class=language-python><code>x</code></pre><figure><figcaption>7</figcaption></figure><pre><code>8</code></pre>"
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 from ...core.text.numbers import bounded_int
 from ..node_arrays import Attrs
 from . import rules
+from .language import language_of
 from .parse import CHILDREN, FORMER, Element
 
 _EDGE: Final = bytes(range(33)).decode("ascii")  # control characters and the space, which the standard strips
@@ -185,9 +186,19 @@ def _dialog(node: Element, kept: Attrs | None) -> Special | None:
     return (node.children, kept, "") if node.attr("open") is not None else None
 
 
+def _pre(node: Element, kept: Attrs | None) -> Special | None:
+    """Keep of the class of code its language, as HTML writes it."""
+    others = {name: value for name, value in (kept or {}).items() if name != "class"}
+    language = language_of(node)
+    if language and others.get("lang", "").lower() == language:
+        del others["lang"]
+    return node.children, {**others, **({"class": f"language-{language}"} if language else {})} or None, ""
+
+
 SPECIAL: dict[str, Callable[[Element, Attrs | None], Special | None]] = {
     "head": _head, "title": _title, "img": _image, "input": _input, "select": _select, "option": _option,
     "optgroup": _optgroup, "video": _media, "audio": _media, "dialog": _dialog,
+    "pre": _pre,
 }  # fmt: skip
 
 

@@ -101,6 +101,7 @@ KEPT_ATTRIBUTES: Final[dict[str, tuple[str, ...]]] = {
     "ol": ("start", "reversed", "type"),
     "optgroup": ("label",),
     "option": ("selected",),
+    "pre": ("class",),  # only that of the language: language-python
     "progress": ("value", "max"),
     "q": ("cite",),
     "select": ("multiple", "size"),

@@ -47,6 +47,7 @@ from .elements import (
 from .formula import draws_formula, formula_text, plain_tex
 from .hidden import Inside, Styles, is_hidden, is_struck
 from .icons import MAY_BE_ICONS, icon_words
+from .language import language_of
 from .layout import AFTER, APART, LINES, ON_LINE, RAW, UNSEEN, Layout, after, layout_of
 from .panels import opened_panels
 from .parse import FORMER, Document, Element, Text, parse, without_surrogates
@@ -414,7 +415,8 @@ class _Walk(GrowingTree):
             self._line_end()
         new = "pre" if said & RAW else "div"
         position = len(self.tag)
-        self._add(new, KINDS[new], "", None, node)
+        language = language_of(node) if new == "pre" else ""
+        self._add(new, KINDS[new], "", {"class": f"language-{language}"} if language else None, node)
         self.raw += said & RAW > 0
         self.mark = self.content
         self._enter_node(position, KINDS[new])

@@ -284,8 +284,9 @@ class MarkdownWriter:
         code = "\n".join([*rows, self.kept.text(start, tree.end[node])]).rstrip("\n")
         longest = max((len(run) for run in re.findall(r"`+", code)), default=0)
         fence = "`" * max(3, longest + 1)
+        language = ((tree.attrs[node] or {}).get("class", "")).removeprefix("language-")
         self._blank()
-        for row in (fence, *code.split("\n"), fence):
+        for row in (fence + language, *code.split("\n"), fence):
             self._emit(row)
         self._blank()
 
