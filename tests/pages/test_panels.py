@@ -19,7 +19,7 @@ def text_of(page: str) -> str:
         f"<button aria-controls=a>Berths</button><div id=a hidden>{PANEL}</div>",
         f"<h3><button aria-controls='z a'>Berths</button></h3><div id=a style='display:none'><p>{PANEL}</div>",
         f"<style>.off{{display:none}}</style><a href=#a role=tab>Berths</a><section id=a class=off>{PANEL}</section>",
-        f"<div id=a hidden role=tabpanel aria-labelledby=b>{PANEL}</div><span id=b role=tab>Berths</span>",
+        f"<div hidden role=tabpanel aria-labelledby=b>{PANEL}</div><span id=b role=tab>Berths</span>",
         f"<button data-bs-toggle=collapse data-bs-target=#a>Berths</button><p id=a hidden>{PANEL}</p>",
         f"<button aria-controls=a aria-haspopup=false><i hidden>x</i>Berths</button><ul id=a hidden><li>{PANEL}</ul>",
         f"<style>.c{{display:none}}</style><button onclick=\"show(event, 'a')\">Berths</button><div id=a class=c>{PANEL}</div>",

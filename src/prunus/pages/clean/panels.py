@@ -7,7 +7,7 @@ reader sees it and it has words of its own; hidden text that no such control nam
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from .parse import Document, Element, Text
@@ -34,24 +34,33 @@ _LEVELS: Final = 5  # of panels in panels
 _MOST: Final = 2_000  # controls of a page
 
 
-def opened_panels(document: Document, is_unseen: Callable[[Element], bool]) -> dict[Element, str]:
+def opened_panels(
+    document: Document, marked: Iterable[Element], is_unseen: Callable[[Element], bool]
+) -> dict[Element, str]:
     """Return the hidden panels that visible controls name, and the words of each one's control.
 
     The words are '' where the control stands right before the panel.
 
+    :param marked: the elements that may hide themselves.
     :param is_unseen: tells whether an element hides itself, whatever is around it.
     """
-    controls = document.select(_CONTROLS)[:_MOST]
-    labelled = document.select(_LABELLED)[:_MOST]
-    if not controls and not labelled:
+    hidden: dict[str, list[Element]] = {}
+    for element in marked:
+        name = element.attr("id")
+        if (name or element.attr("role") == "tabpanel") and is_unseen(element):
+            hidden.setdefault(name or "", []).append(element)
+    if not hidden:
         return {}
-    names: dict[str, Element] = {}
-    for element in document.select("[id]"):
-        names.setdefault(element.attr("id") or "", element)
-    pairs = [(control, names[name]) for control in controls for name in _targets(control) if name in names]
-    for panel in labelled:
-        pairs += [(names[name], panel) for name in (panel.attr("aria-labelledby") or "").split()[:4] if name in names]
-    pairs = [(control, panel) for control, panel in pairs if is_unseen(panel) and not _lies_over(control, panel)]
+    controls = document.select(_CONTROLS)[:_MOST]
+    pairs = [(control, panel) for control in controls for name in _targets(control) for panel in hidden.get(name, ())]
+    labelled = document.select(_LABELLED)[:_MOST]
+    if labelled:
+        names = {element.attr("id"): element for element in reversed(document.select("[id]"))}
+        for panel in labelled:
+            if is_unseen(panel):
+                labels = (panel.attr("aria-labelledby") or "").split()[:4]
+                pairs += [(names[label], panel) for label in labels if label in names]
+    pairs = [(control, panel) for control, panel in pairs[:_MOST] if not _lies_over(control, panel)]
     panels: dict[Element, str] = {}
     for _ in range(_LEVELS):  # a control in a panel is seen once the panel is
         known = len(panels)

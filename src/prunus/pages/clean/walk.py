@@ -244,7 +244,7 @@ class _Walk(GrowingTree):
         self.marked.update(self.hidden)
         for node in self.layout:
             (self.told if type(node) is words else self.marked).add(node)
-        self.panels = opened_panels(document, self._is_unseen)
+        self.panels = opened_panels(document, self.marked, self._is_unseen)
         nodes: Iterator[Any] = iter([node for node in document.children if type(node) is element])
         levels: list[tuple[Iterator[Any], int]] = []  # the siblings after each open element, and its mark
         for _ in checked(count()):

@@ -37,14 +37,14 @@ _DIFFERENT: Final = re.compile(
 
 
 def is_xhtml(page: str | bytes) -> bool:
-    """Tell whether a page is XHTML by its beginning: an XML declaration, or the name space and an empty element.
+    """Tell whether a page is XHTML by its beginning: an XML declaration, or the document type and an empty element.
 
     Of pages without declaration only those count in which an element like ``<script/>`` would swallow what follows.
     """
     head = page[:_HEAD] if isinstance(page, str) else page[:_HEAD].decode("latin-1").removeprefix("\xef\xbb\xbf")
     if _DECLARED.match(head):
         return _HTML.search(head) is not None
-    if "xmlns" not in head or not _ROOT.search(head):
+    if "XHTML" not in head or not _ROOT.search(head):
         return False
     return _SWALLOWED.search(page if isinstance(page, str) else page.decode("latin-1")) is not None
 
