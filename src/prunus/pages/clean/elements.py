@@ -63,14 +63,14 @@ def kept_attributes(tag: str, node: Element, with_language: bool) -> Attrs | Non
             if value is not None:
                 kept[name] = value
         if kept and (tag == "td" or tag == "th"):
-            kept = _cell_attributes(kept)
+            kept = cell_attributes(kept)
     lang = (node.attr("lang") or "") if with_language else ""
     if lang and tag not in _WITHOUT_LANGUAGE:
         kept["lang"] = " ".join(lang.split())
     return kept or None
 
 
-def _cell_attributes(kept: Attrs) -> Attrs:
+def cell_attributes(kept: Attrs) -> Attrs:
     """Return a cell's attributes without spans of 1 and empty scopes; spans are capped as browsers cap them."""
     clean: Attrs = {}
     for name, value in kept.items():

@@ -16,6 +16,7 @@ from ...core.deadline import checked
 from ..node_arrays import Attrs
 from ..tree import Tree
 from . import rules
+from .aria import TABLES, Parts, aria_tables
 from .cascade import Hidden, Sheets, hidden_by_sheets
 from .elements import (
     BLOCK,
@@ -105,7 +106,7 @@ _HOLD_ROWS: Final = frozenset({"table", "tr", "thead", "tbody", "tfoot"})
 
 _MARKED: Final = (
     "[style],[hidden],[aria-hidden],[popover],[lang],.sortkey,.line-through,[class*=whitespace-pre],"
-    f"a a,button button,math,{MAY_BE_ICONS}"
+    f"a a,button button,math,{MAY_BE_ICONS},{TABLES}"
 )
 """Elements that the walk looks at closely: perhaps hidden, laid out by their style, nested links and buttons, formulas,
 and those with a language."""
@@ -217,7 +218,7 @@ class _Walk(GrowingTree):
     """
 
     __slots__ = (
-        "content", "hidden", "layout", "mark", "marked", "panels", "settled", "styles", "told", "unread",
+        "content", "hidden", "layout", "mark", "marked", "panels", "parts", "settled", "styles", "told", "unread",
     )  # fmt: skip
 
     def __init__(self, with_origins: bool) -> None:
@@ -227,6 +228,7 @@ class _Walk(GrowingTree):
         self.mark = -1
         self.marked: set[Any] = set()
         self.panels: dict[Element, str] = {}
+        self.parts: Parts = {}
         self.unread: Counter[str] = Counter()
         self.styles = Styles(None)
         self.layout: Layout = {}
@@ -237,11 +239,14 @@ class _Walk(GrowingTree):
         """Walk the DOM once, in document order, without recursion."""
         element, words = Element, Text  # locals: module names are slow to look up in compiled code
         self.styles = Styles(document)
-        self.marked = set(document.select(_MARKED))  # one native search is cheaper than a test of every element
+        marked = document.select(_MARKED)  # one native search is cheaper than a test of every element
+        self.marked = set(marked)
         sheets = Sheets(document)
         self.hidden = hidden_by_sheets(document, sheets, self.styles)
         self.layout = layout_of(document, sheets, self.styles, self.marked)
         self.marked.update(self.hidden)
+        self.parts = aria_tables(marked)
+        self.marked.update(self.parts)
         for node in self.layout:
             (self.told if type(node) is words else self.marked).add(node)
         self.panels = opened_panels(document, self.marked, self._is_unseen)
@@ -265,7 +270,7 @@ class _Walk(GrowingTree):
                 nodes, mark = levels.pop()
                 if mark >= 0:
                     self._leave(mark)
-        self.marked, self.hidden, self.panels = set(), {}, {}
+        self.marked, self.hidden, self.panels, self.parts = set(), {}, {}, {}
         self.layout, self.told, self.settled, self.styles = {}, set(), set(), Styles(None)
         self.spacer = None  # free the DOM: each node holds the whole of it
 
@@ -298,6 +303,8 @@ class _Walk(GrowingTree):
                     self._line_end()
                 if again is not None or not self._shows_inside(node):
                     return again or None
+            if self.parts and self.parts.get(node) and not self.raw:
+                return self._open_part(node)
             named = tag == "span" or (tag not in SPECIAL and node.attr("role") == "img")
             if named and self._add_icon(node):
                 return None
@@ -392,6 +399,16 @@ class _Walk(GrowingTree):
             self._line_end()
             self._ended(position)
         return inner
+
+    def _open_part(self, node: Element) -> Sequence[Any]:
+        """Enter an element that its role makes a table, or a part of one."""
+        part = self.parts[node].pop(0)
+        self._line_end()
+        position = len(self.tag)
+        self._add(part.tag, KINDS.get(part.tag, BLOCK), "", part.attrs, node)
+        self.mark = self.content
+        self._enter_node(position, KINDS.get(part.tag, BLOCK))
+        return part.inside
 
     def _lay_out(self, node: Element, tag: str, said: int) -> Sequence[Any] | None:
         """Part an element from the words before it, as its style says; return the nodes to walk next if it is opened.
