@@ -59,6 +59,21 @@ def test_an_article_in_json_ld_is_read_as_an_article() -> None:
     assert tree.tag.count("p") == 2 and len(tree.warnings) == 1
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "iPhone",
+        "39.90",
+        "2024-05-04",
+        "港口的水位每天早上六点观测一次，记录保存在资料馆里。满潮的时间如下表所示，请注意安全。",
+        7,
+    ],
+)
+def test_names_numbers_and_texts_without_spaces_are_words(value: str | int) -> None:
+    data = json.dumps({"paid": value, "apiKey": "secret words", "image_url": "no words"}, ensure_ascii=False)
+    assert read(frame(f"<script>window.__DATA__ = {data}</script>")).canonical == f"K2\npaid\n{value}"
+
+
 def test_questions_in_json_ld_are_read_once() -> None:
     answer = {"@type": "Answer", "text": "<p>At noon &amp; at six.</p>"}
     faq = {"@type": "FAQPage", "mainEntity": [{"@type": "Question", "name": "When?", "acceptedAnswer": answer}]}

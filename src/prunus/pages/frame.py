@@ -45,14 +45,15 @@ _QUOTED: Final = re.compile(r"'((?:[^'\\\n]|\\.)*+)'")
 _BARE_QUOTE: Final = re.compile(r'(?<!\\)"')
 _NO_KIND: Final = ("WebSite", "Organization", "BreadcrumbList", "SearchAction", "ImageObject", "NavigationElement")
 _SETTING: Final = re.compile(
-    r"[_$@].*|.*(?:[iI]ds?|IDs?|uuid|[uU]rls?|URL|[hH]ref|[sS]lug|[tT]oken|[hH]ash|[cC]lass(?:Name)?|[sS]tyles?|[iI]cons?"
-    r"|[pP]ath(?:name)?|[kK]ey|[cC]onfig|[sS]ettings|[tT]heme|[lL]ocales?|[tT]ranslations|[iI]18n|[fF]lags|[aA]nalytics"
-    r"|[tT]racking|[tT]ypename|[iI]mages?|[tT]humbnails?)|query|env|seo|layout|src|srcSet|cookies?|assets?|width|height"
+    r"[_$@].*|(?:.*_)?(?:ids?|uuid|urls?|href|slug|token|hash|class|styles?|icons?|path|key|config|settings|theme|locales?"
+    r"|translations|i18n|flags|images?|thumbnails?|query|env|seo|layout|src|srcset|cookies?|assets?)"
+    r"|.*(?:I[dD]s?|U[rR][lL]s?|Href|Slug|Token|Hash|ClassName|Styles?|Icons?|Path|Key|Config|Settings|Theme|Locales?"
+    r"|Translations|I18n|Flags|Images?|Thumbnails?|Cookies?)|className|pathname|__typename|analytics|tracking"
 )
 """Keys of what scripts need and no reader sees."""
 
 _NO_WORDS: Final = re.compile(
-    r"(?:https?:|data:|//|[/#.])\S*|\S{41,}|[0-9a-f-]{16,}|[A-Za-z]\w*(?:[_.:]\w+)+|[a-z]+(?:[A-Z][a-z]*)+|\W*"
+    r"(?:https?:|data:|//|[/#.])\S*|[!-~]{41,}|[0-9a-f-]{16,}|[A-Za-z]\w*(?:[_.:][a-z]\w*)+|[a-z]{3,}(?:[A-Z][a-z]+)+|\W*"
 )
 """Addresses, names of files and of properties, tokens."""
 
