@@ -91,6 +91,28 @@ def test_lines_are_joined_and_hyphens_at_their_ends_undone() -> None:
     )
 
 
+def test_compounds_keep_their_hyphens_at_the_end_of_a_line() -> None:
+    sheet = Sheet()
+    sheet.lines(50, 100, [
+        "A state-of-the-", "art gauge, a self-", "made lock, the UK-", "based crew and the contin-", "uous reading of the non-",
+        "stop tide in all ports.",
+    ])  # fmt: skip
+    (paragraph,) = texts(read(Engine(), pdf(sheet)), "p")
+    assert paragraph == (
+        "A state-of-the-art gauge, a self-made lock, the UK-based crew and the continuous reading of the nonstop tide "
+        "in all ports."
+    )
+
+
+def test_words_with_letters_apart_are_words() -> None:
+    sheet = Sheet().text(50, 60, "ANNUAL REPORT", extra="6 Tc").text(50, 90, "N O R T H E R N  H A R B O U R")
+    for at, letter in enumerate("PIERS  LOCKS"):
+        sheet.text(50 + 13 * at, 120, letter)
+    sheet.text(50, 150, "A B C D E F G").text(50, 180, "x y z of the plan")
+    shown = " ".join(words(read(Engine(), pdf(sheet))))
+    assert shown == "ANNUAL REPORT NORTHERN HARBOUR PIERS LOCKS A B C D E F G x y z of the plan"
+
+
 def test_bold_italics_code_and_links_are_kept() -> None:
     sheet = Sheet().text(50, 100, "It opened in").text(108, 100, "1932", font="F2").text(134, 100, "with the")
     sheet.text(174, 100, "Argo", font="F4").text(200, 100, "and").text(222, 100, "sync()", font="F3").text(

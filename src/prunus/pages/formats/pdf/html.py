@@ -20,6 +20,13 @@ from .reader import BOLD, ITALIC, MONO
 from .tables import PdfCell, PdfTable, cell_lines, continues
 
 _TAIL: Final = re.compile(r"(?<![^\W\d_])([^\W\d_]++)[-\u00ad\u2010]$")
+_COMPOUNDS: Final = frozenset(
+    """self well ill half high low long short full all ex cross mid part year month day first second third fourth last
+    left right one two three four five six seven eight nine ten twenty thirty forty fifty sixty seventy eighty
+    ninety""".split()
+)
+"""Words that go on with a hyphen, which the end of a line does not take away."""
+
 _HEAD: Final = re.compile(r"[^\W\d_]+")
 _UNSPACED: Final = re.compile(f"[{UNSPACED}]")
 _WEB: Final = ("http://", "https://", "mailto:", "ftp://")
@@ -80,7 +87,10 @@ class PdfInlineWriter:
         first, second = tail[1].lower(), head[0].lower()
         # the document itself decides: does it write the word with or without the hyphen elsewhere?
         joined, parted = self.known[first + second], self.known[f"{first}-{second}"]
-        if soft or joined > parted or (not parted and head[0][0].islower() and len(first) > 1):
+        # self-made, state-of-the-art, UK-based
+        compound = first in _COMPOUNDS or "-" in last.text[:-1] or (len(first) > 1 and tail[1].isupper())
+        breaks = not parted and not compound and head[0][0].islower() and len(first) > 1
+        if soft or joined > parted or breaks:
             key, text = runs[-1]
             runs[-1] = (key, text[:-1])
         return ""

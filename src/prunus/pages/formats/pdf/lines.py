@@ -13,6 +13,7 @@ from .rtl import is_backwards
 
 _JUMP: Final = 0.95  # em; widest gap between words of one piece of a line
 _STITCH: Final = 0.6  # em; widest gap between pieces that are not adjacent in the file
+_SPACED: Final = 5  # letters that stand apart, at least, to be words
 BULLETS: Final = "•‣◦▪▫●○■□◆◇▶►–—∙·⁃*‐-\uf0b7\uf0a7\uf0d8\uf0fc\uf076\uf06e\u2713\u2714\u27a2\u25b8"
 _MARKER: Final = re.compile(rf"(?:[{re.escape(BULLETS)}]|\(?(?:\d{{1,3}}|[a-zA-Z]|[ivxIVX]{{1,5}})[.)]|\[\d{{1,3}}\])$")
 _CELLS: Final = "-‐–—("
@@ -86,6 +87,44 @@ def group_words(words: Sequence[Word]) -> list[PdfPiece]:
     for piece in stitched:
         _drop_leader(piece)
     return [piece for piece in stitched if piece.words]
+
+
+def join_spaced(words: Sequence[Word]) -> list[Word]:
+    """Return words with those joined whose letters stand apart, as in A N N U A L   R E P O R T."""
+    joined: list[Word] = []
+    at = 0
+    while at < len(words):
+        stop = at + 1
+        while stop < len(words) and _is_next_letter(words[stop - 1], words[stop]):
+            stop += 1
+        letters = words[at:stop]
+        at = stop
+        text = "".join(word.text for word in letters).lower()
+        steps = {ord(right) - ord(left) for left, right in pairwise(text)}
+        if len(letters) < _SPACED or steps == {1}:  # few letters are names, and the letters of the alphabet an index
+            joined += letters
+            continue
+        gaps = [right.x0 - left.x1 for left, right in pairwise(letters)]
+        usual = sorted(gaps)[len(gaps) // 2]
+        if sum(abs(gap - usual) < 0.05 * usual for gap in gaps) < 0.6 * len(gaps):  # letters at equal steps
+            gaps = [right.x0 - left.x0 for left, right in pairwise(letters)]
+            usual = sorted(gaps)[len(gaps) // 2]
+        joined.append(letters[0])
+        for gap, word in zip(gaps, letters[1:], strict=True):
+            if gap > 1.6 * usual:
+                joined.append(word)
+            else:
+                joined[-1].text += word.text
+                joined[-1].x1 = word.x1
+    return joined
+
+
+def _is_next_letter(before: Word, word: Word) -> bool:
+    """Tell whether two words are single letters of one line and style, with a gap as between spaced letters."""
+    if len(before.text) + len(word.text) != 2 or not (before.text + word.text).isalpha() or before.flags != word.flags:
+        return False
+    level = abs(before.y - word.y) < 0.1 * word.size and before.size == word.size
+    return level and bool(0.05 * word.size < word.x0 - before.x1 < 1.5 * word.size)
 
 
 def rows_of(pieces: Iterable[PdfPiece]) -> list[list[PdfPiece]]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ....core.installation import pip_install
-from .lines import Word, by_place, directions
+from .lines import Word, by_place, directions, join_spaced
 from .reader import INVISIBLE, WHITE
 
 TINY: Final = 2.0
@@ -45,7 +45,7 @@ class PageWords:
         words = [Word(entry, order, self.number) for order, entry in enumerate(raw.get("words", []))]
         if self.directed:
             words = by_place(words)
-        self.words = self._visible(words)
+        self.words = join_spaced(self._visible(words))
         _add_drawn_bullets(self.words, raw.get("dots", []))
         _set_links(self.words, raw.get("links", []))
         self.turned = [
