@@ -58,7 +58,7 @@ def test_what_the_named_node_names_rises_in_the_ranking() -> None:
     trust = place(blocks, "0451 77")
     before, after = score(blocks, 0.0), score(blocks)
     assert sorted(-after).index(-after[trust]) == 1 < sorted(-before).index(-before[trust])
-    context = prunus.prune(Page(PORTS.encode(), url="a.ttl"), QUESTION, budget=70)
+    context = prunus.prune(Page(PORTS.encode(), url="a.ttl"), QUESTION, budget=80)
     assert "0451 77" in str(context)
 
 

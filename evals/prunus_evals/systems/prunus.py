@@ -14,7 +14,7 @@ any scorer, as ``generative:FOLDER``; ``SCORER+EMBEDDER`` takes another embedder
 ``from``        ``markdown``, ``text``: the pages are converted first, and Prunus reads and prunes what was written
 ``then``        ``markdown``, ``text``: what was pruned as FORMAT is converted last, and cut where it is too long
 ``main``        ``yes``: only the main content of the pages is pruned
-``breadcrumbs``, ``links``, ``images``, ``emphasis``, ``full``  ``yes``: as the options of Prunus
+``breadcrumbs``, ``fill``, ``links``, ``images``, ``emphasis``, ``full``  ``yes``: as the options of Prunus
 ``embedder``, ``reranker``  spec of the embedder, and of the reranker of ``crossencoder``
 ``prompt``      prompt of a generative scorer
 ``costs``       ``yes``: note tokens and seconds by stage
@@ -50,7 +50,7 @@ SCORERS = {"trees": "trees", "hybrid": "hybrid", "bm25": "bm25", "static": "embe
 FORMATS: tuple[OutputFormat, ...] = ("html", "markdown", "text")
 VARIANTS = (*(f"{scorer}:{format}" for scorer in SCORERS for format in FORMATS), "sentences", "extract", "ask")
 _YES = ("yes", "no")
-FLAGS = ("breadcrumbs", "links", "images", "emphasis", "full")
+FLAGS = ("breadcrumbs", "fill", "links", "images", "emphasis", "full")
 NUMBERS = {"words": "max_words", "stages": "stages", "coarse": "coarse_budget", "coarse_words": "coarse_words"}
 """Options that are numbers, and their names in ``prunus.Options``."""
 

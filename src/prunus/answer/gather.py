@@ -62,7 +62,9 @@ async def gather_evidence(run: Run, documents: Documents, indexes: Finder | None
     if documents.own_scorer is not None:
         engines = replace(engines, scorer=documents.own_scorer)
     with run.stages.stage("prune", budget=budget) as detail:
-        arguments = (documents, asked.full_question, budget, "html", asked.options, engines)
+        # an answer may lie in a page that bears less on the question than another
+        options = replace(asked.options, fill=True)
+        arguments = (documents, asked.full_question, budget, "html", options, engines)
         context = await asyncio.to_thread(lambda: prune(*cast(Any, arguments)))
         kept = await asyncio.to_thread(lambda: context.kept)  # once: each access makes the records anew
         detail |= {"tokens": context.tokens, "kept": len(kept), "blocks": len(context.blocks)}

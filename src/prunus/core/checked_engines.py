@@ -19,7 +19,7 @@ from .ports import LANGUAGE_MODEL, LanguageModel
 from .types import Plan, Results, Summary
 
 MEMBERS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "scorer": {"second_stage": False, "one_prompt": False, "tree": None},
+    "scorer": {"second_stage": False, "one_prompt": False, "tree": None, "least_share": 0.0},
     "path_scorer": {"real": False, "decode": None},
     "reranker": {"above": 400, "beside": 0.0, "added": 0.0, "languages": ()},
     "embedder": {"identity": "", "dimension": 0},

@@ -77,7 +77,8 @@ class Options:
     :param trace: called with a ``prunus.core.types.Trace`` when a stage of an answer ends.
     :param max_words: words of a block at most; 0 chooses by page, budget and question.
     :param units: ``blocks``, or ``leaves`` of the DOM (the ablation of HtmlRAG §4.6.2).
-    :param breadcrumbs: keep the headings above each kept block, paid from the budget.
+    :param breadcrumbs: keep all headings above each kept block, paid from the budget; else the innermost one.
+    :param fill: fill the budget with blocks that hardly bear on the question; else it is a ceiling.
     :param links: write the targets of links into pruned output.
     :param images: write the addresses of pictures into pruned output.
     :param emphasis: write bold, italics and their kin into pruned output.
@@ -101,6 +102,7 @@ class Options:
     max_words: int = 0
     units: Literal["blocks", "leaves"] = "blocks"
     breadcrumbs: bool = False
+    fill: bool = False
     links: bool = False
     images: bool = False
     emphasis: bool = False

@@ -377,6 +377,8 @@ class Scorer(Protocol):
     """Whether it reads closely, and serves as the second of two stages."""
     one_prompt: bool
     """Whether it reads all blocks in one prompt."""
+    least_share: float
+    """Share of the best block's score below which a block bears on nothing; 0 where its scores cannot tell."""
 
     @property
     def tree(self) -> Callable[[str, Blocks], Any] | None:

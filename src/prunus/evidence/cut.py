@@ -23,6 +23,9 @@ from ..pages.write.selection import AFTER, BEFORE
 WHOLE_WORDS = 128
 """A sentence or a row of data of up to so many words is one block at any granularity; what is longer is a list."""
 
+CAPTION = 40
+"""Words of a table's caption at most with which its rows are kept."""
+
 FIGURE_SLACK = 3
 """A figure stays whole up to this many times ``max_words``, so that a picture keeps its caption."""
 
@@ -269,6 +272,11 @@ class _Cutter:
                 self._run(node, end, requires) if not plan else plan.append((node, requires))
             elif tree.tag[node] == "tr":
                 plan.append((node, needed))
+            elif not plan and tree.tag[node] == "caption" and 0 < tree.word_count(node) <= CAPTION:
+                needed = (*needed, len(self.pieces))  # it may hold the unit of every number
+                self._add(tree.parent[node], node, end, requires, node)
+            elif not plan and tree.tag[node] == "caption" and not self.holds_block[node]:
+                self._run(node + 1, end, requires)
             elif not plan and tree.word_count(node) <= self.max_words:
                 self._add(tree.parent[node], node, end, requires, node)
             else:

@@ -21,6 +21,7 @@ from ..core.deadline import check
 from ..core.ports import TokenCounter
 from ..pages.grid import row_cells
 from .blocks import Blocks
+from .headings import parting_headings
 from .render import Rendering, render_blocks
 
 _TRIES: Final = 12
@@ -78,12 +79,16 @@ def select(
 ) -> Selection:
     """Keep the best blocks that fit a budget.
 
-    :param scores: one score per block, float64 [n], higher is better; equal scores keep document order.
+    :param scores: one score per block, float64 [n], higher is better; equal scores keep document order. A block with
+        the score -inf is kept only where another block requires it.
     :param budget: most tokens of the output, markup included.
-    :param requires: for each block the indices that it requires; by default ``Block.requires``.
+    :param requires: for each block the indices that it requires; by default ``Block.requires``. Where not even the
+        best block fits with all of them, it is kept with those that fit.
     """
     search = _Search(blocks, budget, counter, rendering, requires)
-    ranking = np.argsort(-np.asarray(scores, np.float64), kind="stable")
+    scores = np.asarray(scores, np.float64)
+    ranking = np.argsort(-scores, kind="stable")
+    ranking = ranking[scores[ranking] > -np.inf]
     ranking = ranking[~_in_wide_rows(blocks, budget * _CELLS_A_TOKEN)[ranking]]  # no try needs to write such a row
     while len(ranking) and search.tries < search.most_tries and search.tokens < budget * _FULL:
         ranking = search.extend(ranking)
@@ -144,6 +149,8 @@ class _Search:
             else:
                 high = middle
             tries += 1
+        if not self.kept and groups:
+            self._keep_with_less(groups[0][1])
         return ranking[groups[low][0] + 1 :] if low < len(groups) else ranking[end:]
 
     def _candidates(self, ranking: NDArray[np.int64]) -> tuple[list[tuple[int, int, list[int]]], list[int], int]:
@@ -169,16 +176,24 @@ class _Search:
                     return groups, sums, rank + 1
         return groups, sums, len(ranking)
 
+    def _keep_with_less(self, index: int) -> None:
+        """Keep a block with those of the blocks that it requires that fit beside it, the nearest first."""
+        if self._fits([(0, index, [index])], self.text[index]):
+            for required in reversed(self._required(index)):
+                self._fits([(0, index, [required])], self.text[required])
+
     def _group(self, index: int, members: set[int]) -> list[int]:
         """Return a block with the blocks that it requires, directly or not, and that are not kept yet."""
         group = {index: None}
         waiting = [index]
         for needed in waiting:
-            required = self.blocks.blocks[needed].requires if self.requires is None else self.requires[needed]
-            new = [one for one in required if one not in members and one not in group]
+            new = [one for one in self._required(needed) if one not in members and one not in group]
             group.update(dict.fromkeys(new))
             waiting.extend(new)
         return list(group)
+
+    def _required(self, index: int) -> Sequence[int]:
+        return self.blocks.blocks[index].requires if self.requires is None else self.requires[index]
 
     def _guess(self, sums: Sequence[int], low: int) -> int:
         """Return how many groups should fit, by their texts."""
@@ -192,13 +207,16 @@ class _Search:
         check()
         self.tries += 1
         more = {member for _, _, group in groups for member in group}
+        parting = parting_headings(self.blocks, sorted(self.kept | more)) if self.requires is not None else set()
+        more |= parting
         output = render_blocks(self.blocks, sorted(self.kept | more), self.rendering)
         tokens = int(self.counter.count([output])[0])
         self.price = max(1.0, (tokens - self.tokens) / max(1, text))
         if tokens > self.budget:
             return False
-        self.kept |= more
         self.required |= {member for _, index, group in groups for member in group if member != index}
+        self.required |= parting - self.kept
+        self.kept |= more
         self.output, self.tokens = output, tokens
         return True
 

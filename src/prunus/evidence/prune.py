@@ -10,6 +10,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.checked_engines import declared
 from ..core.deadline import check
 from ..core.errors import BadBudget, BadInput
 from ..core.options import Options
@@ -19,6 +23,7 @@ from .blocks import Blocks, max_words_for
 from .context import Context, Records
 from .documents import Documents
 from .greedy import Selection, select
+from .headings import heading_blocks, heading_paths, with_breadcrumbs, with_heading
 from .refine import subset
 from .render import Rendering
 from .two_stage import Engines, RankedBlocks, Writing, cut_best, rank, rank_once, second_stage, sizes_for
@@ -54,7 +59,8 @@ def prune(
     clock.lap("score")
     parts = cut_best(ranked, engines.scorer, query, writing, budget)
     part = subset(ranked.blocks, ranked.places)
-    chosen = select(part, ranked.ranking, budget, engines.counter, rendering, writing.requires(part))
+    ranking = ranked.ranking if options.fill else _bearing(part, ranked.ranking, engines)
+    chosen = select(part, ranking, budget, engines.counter, rendering, writing.requires(part))
     if not chosen.kept:
         raise BadBudget(
             f"a budget of {budget} tokens is below the smallest piece of evidence; give more", subject=str(budget)
@@ -80,7 +86,7 @@ def asked_blocks(
 def _writing(documents: Documents, format: OutputFormat, options: Options, engines: Engines) -> Writing:
     """Return how the output is written and counted."""
     rendering = Rendering(format, style_of(options), len(documents) > 1)
-    return Writing(engines.counter, rendering, with_breadcrumbs if options.breadcrumbs else _default_requirements)
+    return Writing(engines.counter, rendering, with_breadcrumbs if options.breadcrumbs else with_heading)
 
 
 def _max_words(words: int, query: str, budget: int, options: Options) -> int:
@@ -91,8 +97,23 @@ def _max_words(words: int, query: str, budget: int, options: Options) -> int:
     return max_words
 
 
-def _default_requirements(_: Blocks) -> None:
-    """Return None: each block requires the blocks that the cut gave it."""
+def _bearing(blocks: Blocks, ranking: NDArray[np.float64], engines: Engines) -> NDArray[np.float64]:
+    """Return the ranking with -inf for blocks that are not kept for themselves.
+
+    These are headings, whose rank goes to the block below them, and blocks that hardly bear on the question, where the
+    scorer can tell.
+    """
+    headings, paths, bearing = heading_blocks(blocks), heading_paths(blocks), ranking.copy()
+    if len(headings) == len(blocks):
+        return ranking
+    for heading in sorted(headings):
+        if heading + 1 < len(blocks) and heading in paths[heading + 1]:
+            bearing[heading + 1] = max(bearing[heading], bearing[heading + 1])
+    bearing[list(headings)] = -np.inf
+    share = 0.0 if engines.second_scorer else declared(engines.scorer, "scorer", "least_share")
+    if share:
+        bearing[bearing < share * bearing.max()] = -np.inf
+    return bearing
 
 
 def style_of(options: Options) -> Style:
@@ -100,20 +121,6 @@ def style_of(options: Options) -> Style:
     if options.full or options.pretty:
         return Style(full=True, pretty=options.pretty)
     return replace(LEAN, links=options.links, images=options.images, emphasis=options.emphasis)
-
-
-def with_breadcrumbs(blocks: Blocks) -> list[tuple[int, ...]]:
-    """Return for each block the blocks that it requires, the blocks of its headings included."""
-    holder: dict[tuple[int, int], int] = {}  # heading -> the block that holds it
-    for index, block in enumerate(blocks.blocks):
-        for node in range(block.lo, block.hi):
-            if blocks.trees[block.document].tag[node] in ("h1", "h2", "h3", "h4", "h5", "h6"):
-                holder[block.document, node] = index
-    needed = []
-    for index, (block, context) in enumerate(zip(blocks.blocks, blocks.contexts, strict=True)):
-        above = [holder[block.document, node] for node in context.headings if (block.document, node) in holder]
-        needed.append(tuple(dict.fromkeys(i for i in (*above, *block.requires) if i != index)))
-    return needed
 
 
 class _Clock:

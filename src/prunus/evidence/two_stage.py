@@ -292,7 +292,7 @@ def _below(least: float, scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def cut_best(ranked: RankedBlocks, scorer: Scorer, query: str, writing: Writing, budget: int) -> frozenset[int]:
-    """Cut the best block at its sentences where the block with its required blocks exceeds the budget.
+    """Cut the best block at its sentences where the block with what the cut requires exceeds the budget.
 
     The parts replace the block in ``ranked``; the scorer orders them among each other.
 
@@ -303,7 +303,12 @@ def cut_best(ranked: RankedBlocks, scorer: Scorer, query: str, writing: Writing,
     if not ranked.places:
         return none
     blocks, best = ranked.blocks, ranked.places[int(np.argmax(ranked.ranking))]
-    alone = render_blocks(blocks, sorted({best, *blocks.blocks[best].requires}), writing.rendering)
+    row = (
+        blocks.blocks[best].is_subtree
+        and blocks.trees[blocks.blocks[best].document].tag[blocks.blocks[best].lo] == "tr"
+    )
+    # a row without its header says more than a cell with it
+    alone = render_blocks(blocks, [best] if row else sorted({best, *blocks.blocks[best].requires}), writing.rendering)
     if len(alone) <= budget or int(writing.counter.count([alone])[0]) <= budget:
         return none
     words = max(1, min(blocks.max_words, budget) // 8)

@@ -195,6 +195,7 @@ class IndexEvidence(Documents):
     __slots__ = ("_found", "_pages", "_parts", "_summaries")
     second_stage = False
     one_prompt = False
+    least_share = 0.0
     tree = None
 
     def __init__(

@@ -98,6 +98,7 @@ def pruning_of(body: PruneRequest) -> Options:
     return Options(
         max_words=body.max_words,
         breadcrumbs=body.breadcrumbs,
+        fill=body.fill,
         links=body.links,
         images=body.images,
         emphasis=body.emphasis,

@@ -107,7 +107,8 @@ class PruneRequest(RequestBody):
     )
     all_blocks: bool = Field(False, description="List the dropped blocks, too.")
     max_words: Annotated[int, Field(ge=0)] = Field(0, description="Words of a block at most; 0 chooses.")
-    breadcrumbs: bool = Field(False, description="Keep the headings above each kept block.")
+    breadcrumbs: bool = Field(False, description="Keep all headings above each kept block, not only its own.")
+    fill: bool = Field(False, description="Fill the budget, also with what hardly bears on the question.")
     links: bool = False
     images: bool = False
     emphasis: bool = False

@@ -49,7 +49,8 @@ class _Prune(click.Command):
 @engines
 @stages
 @granularity
-@click.option("--breadcrumbs", is_flag=True, help="Keep the headings above each kept block.")
+@click.option("--breadcrumbs", is_flag=True, help="Keep all headings above each kept block, not only its own.")
+@click.option("--fill", is_flag=True, help="Fill the budget, also with what hardly bears on the question.")
 @click.option("--links", is_flag=True, help="Write the targets of links.")
 @click.option("--images", is_flag=True, help="Write the addresses of images.")
 @click.option("--emphasis", is_flag=True, help="Write bold, italics and other emphasis.")

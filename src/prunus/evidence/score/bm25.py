@@ -20,6 +20,7 @@ class Engine:
     name = "bm25"
     second_stage = False
     one_prompt = False
+    least_share = 0.0
     tree = None
 
     def score(self, query: str, blocks: Blocks) -> NDArray[np.float64]:

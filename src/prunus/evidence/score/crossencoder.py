@@ -47,6 +47,7 @@ class Engine:
     name = "crossencoder"
     second_stage = True
     one_prompt = False
+    least_share = 0.0
     tree = None
 
     def __init__(

@@ -29,6 +29,7 @@ class Engine:
     name = "embedding"
     second_stage = False
     one_prompt = False
+    least_share = 0.0
     tree = None
 
     def __init__(self, embedder: Embedder) -> None:

@@ -66,6 +66,7 @@ class Engine:
     name = "generative"
     second_stage = True
     one_prompt = True
+    least_share = 0.0
 
     def __init__(self, path_scorer: PathScorer, model: str = "", prompt: str = "paths") -> None:
         if prompt not in PROMPTS:

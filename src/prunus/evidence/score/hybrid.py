@@ -62,6 +62,7 @@ class Engine:
     name = "hybrid"
     second_stage = False
     one_prompt = False
+    least_share = 0.0
     tree = None
 
     def __init__(self, embedder: Embedder, weights: HybridWeights | None = None) -> None:
