@@ -100,15 +100,17 @@ def _max_words(words: int, query: str, budget: int, options: Options) -> int:
 def _bearing(blocks: Blocks, ranking: NDArray[np.float64], engines: Engines) -> NDArray[np.float64]:
     """Return the ranking with -inf for blocks that are not kept for themselves.
 
-    These are headings, whose rank goes to the block below them, and blocks that hardly bear on the question, where the
-    scorer can tell.
+    These are headings, and blocks that hardly bear on the question, where the scorer can tell. Where a heading is best
+    of all, the block below it takes its rank.
     """
     headings, paths, bearing = heading_blocks(blocks), heading_paths(blocks), ranking.copy()
     if len(headings) == len(blocks):
         return ranking
-    for heading in sorted(headings):
-        if heading + 1 < len(blocks) and heading in paths[heading + 1]:
-            bearing[heading + 1] = max(bearing[heading], bearing[heading + 1])
+    best = int(np.argmax(ranking))
+    below = best
+    while below in headings and below + 1 < len(blocks) and below in paths[below + 1]:
+        below += 1
+    bearing[below] = ranking[best]
     bearing[list(headings)] = -np.inf
     share = 0.0 if engines.second_scorer else declared(engines.scorer, "scorer", "least_share")
     if share:
