@@ -110,7 +110,7 @@ ANSWERS = {
     "parts": numbered("<div class=q-{number}><b>Where is the {thing}?</b><div>Ask the keeper at the quay.</div></div>"),
 }
 THREAD = numbered(
-    "<div class='comment c{number}'><p>My {thing} stops at noon, what do you see?</p><p>The pen draws a line and jumps back when the tide turns, twice a day.</p>"
+    "<div class='comment c{number}'><b>user{number}</b><p>My {thing} stops at noon, what do you see?</p><p>The pen draws a line and jumps back when the tide turns, twice a day.</p>"
     "<p>It began last week.</p></div>"
 )
 CARDS = numbered(
@@ -129,9 +129,16 @@ ROWS = f"<table>{numbered('<tr><td>The {thing}<td>{number}.5<td>brass')}</table>
 )  # fmt: skip
 def test_the_parts_of_a_list_stay_together(heading: str, content: str) -> None:
     kept = prunus.clean(FRAME.format(heading, content), "text", main=True)
-    assert [line for line in prunus.clean(f"<h1>{heading}</h1>{content}", "text").split() if line not in kept] == []
+    wanted = prunus.clean(f"<h1>{heading}</h1>{content}", "text").split()
+    assert [word for word in wanted if word not in kept and not word.startswith("user")] == []
+    assert kept.count("user") in (0, content.count("<b>user"))  # names above posts: all or none
     assert kept.count("Ask the keeper") == content.count("Ask the keeper")
     assert "Terms of use" not in kept
+
+
+def test_the_only_h1_stays_though_another_heading_is_more_like_the_title() -> None:
+    page = PAGE.replace("<h1>The old gauge</h1>", "<h1>Sixty years on paper</h1><h2>The old gauge</h2>")
+    assert "Sixty years on paper" in prunus.clean(page, "text", main=True)
 
 
 def test_edit_links_of_headings_go() -> None:

@@ -209,6 +209,7 @@ class Units:
     :param levels: for each level of ``_LEVELS``, the first unit and one past the last of the element above the owner.
     :param group, part: the numbers of the nearest group of like parts that each unit is in, and of its part; 0 for
         none. A group is three or more elements beside each other with one tag and one name.
+    :param role: the number of what the unit is in each part of its group, as the name above a post; 0 for none.
     :param features: a row of ``FEATURES`` for each.
     """
 
@@ -221,6 +222,7 @@ class Units:
     levels: Sequence[tuple[Ints, Ints]]
     group: Ints
     part: Ints
+    role: Ints
     features: Floats
 
 
@@ -269,7 +271,7 @@ def units_of(tree: Tree, origins: Sequence[Any]) -> Units | None:
         under.T,
     ]  # fmt: skip
     above = np.maximum.accumulate(np.where(heading, place, -1))
-    every, near, densest, group, part = _names(origins, first.tolist(), words)
+    every, near, densest, group, part, role = _names(origins, first.tolist(), words)
     blocks += [
         _bits(spoken, len(WORD_KINDS)), _bits(np.where(above >= 0, spoken[above], 0), len(WORD_KINDS)),
         _bits(every, len(NAME_KINDS)), _bits(near, len(NAME_KINDS)),
@@ -314,7 +316,7 @@ def units_of(tree: Tree, origins: Sequence[Any]) -> Units | None:
     near_own = np.asarray((np.log1p(words), linked, is_sentence, heading), np.float32)
     blocks += [moved(near_own, step) for step in _NEAR]
     features = np.concatenate([np.asarray(block, np.float32) for block in blocks]).T
-    return Units(first, last, own, words, lines, under, levels, group, part, features)
+    return Units(first, last, own, words, lines, under, levels, group, part, role, features)
 
 
 def _outside(held: NDArray[np.bool_], words: Floats) -> Floats:
@@ -417,17 +419,17 @@ def _bits(masks: Ints, count: int) -> Ints:
 
 def _names(
     origins: Sequence[Any], firsts: Sequence[int], words: Floats
-) -> tuple[Ints, Ints, NDArray[np.bool_], Ints, Ints]:
+) -> tuple[Ints, Ints, NDArray[np.bool_], Ints, Ints, Ints]:
     """Return the kinds that the names of the elements around each unit speak of, and the groups that it is in.
 
     An element that holds most of the page's words says nothing about its parts: a page may be called "sidebar-right".
 
     :returns: of all elements around each unit that hold less than half of the words; of the nearest three; whether it
-        is in the densest part; and its group and part, as in :class:`Units`.
+        is in the densest part; and its group, part and role, as in :class:`Units`.
     """
     numbers: dict[Any, int] = {}  # by element; parents have smaller numbers
     above, own, dense = [0], [0], [False]
-    kin, alike = [0], {(0, "", ""): 0}
+    look, kin, alike = [("", "")], [0], {(0, "", ""): 0}
     result = origins[0].main_content() if isinstance(origins[0], Element) else None
     at = []
     for node in firsts:
@@ -446,8 +448,9 @@ def _names(
             tag = element.tag
             names = element.attr("class")
             mask = name_mask(names) if names else 0
-            like = (number, tag, _stem(names or ""))
-            kin.append(0 if tag in _NO_PARTS else alike.setdefault(like, len(alike)))
+            named = (tag, _stem(names or ""))
+            look.append(named)
+            kin.append(0 if tag in _NO_PARTS else alike.setdefault((number, *named), len(alike)))
             names = element.attr("id")
             if names:
                 mask |= name_mask(names)
@@ -467,17 +470,23 @@ def _names(
     for number in range(len(own) - 1, 0, -1):
         held[above[number]] += held[number]
     most = held[0] / 2
-    every, part = [0] * len(own), [0] * len(own)
+    every, part, role = [0] * len(own), [0] * len(own), [0] * len(own)
+    roles: dict[tuple[int, str, str], int] = {}
     many = (np.bincount(kin) >= ALIKE).tolist()
     for number in range(1, len(own)):
         parent = above[number]
         every[number] = every[parent] | (own[number] if held[number] < most else 0)
-        part[number] = number if kin[number] and many[kin[number]] else part[parent]
+        part[number] = part[parent]
+        if kin[number] and many[kin[number]]:
+            part[number], role[number] = number, kin[number]
+        elif role[parent]:
+            role[number] = roles.setdefault((role[parent], *look[number]), len(alike) + len(roles))
     near = [own[number] | own[above[number]] | own[above[above[number]]] for number in at]
     kinds = np.asarray([every[number] for number in at], np.int64)
     parts = np.asarray([part[number] for number in at], np.int64)
     in_densest = np.asarray([dense[number] for number in at], bool)
-    return kinds, np.asarray(near, np.int64), in_densest, np.asarray(kin)[parts], parts
+    in_role = np.asarray([role[number] for number in at], np.int64)
+    return kinds, np.asarray(near, np.int64), in_densest, np.asarray(kin)[parts], parts, in_role
 
 
 @lru_cache(16_384)

@@ -206,22 +206,27 @@ def chosen(tree: Tree, units: Units, values: Floats) -> Bools | None:
         kept[top] = True
     else:
         kept |= is_title
+    headings = np.flatnonzero(units.inside[:, _H1] & body & (words > 0))
+    if len(headings) == 1:  # the only one, though another heading may be more like the title
+        kept[headings[0]] = True
     return kept
 
 
 def _as_groups(units: Units, values: Floats) -> Floats:
-    """Give the parts of a group the same mean score: the items of a list, the posts of a thread, the cards of products.
+    """Give the parts of a group the same scores: the items of a list, the posts of a thread, the cards of products.
 
     They are then kept or dropped together; an advertisement between them is judged alone.
     """
     weights = np.where(units.features[:, _ADVERT] > 0, 0, units.words + 0.5)
-    of_group, of_part = (
-        (np.bincount(one, weights * values) / np.maximum(np.bincount(one, weights), 0.5))[one]
-        for one in (units.group, units.part)
-    )
-    return np.where((units.group > 0) & (weights > 0), (values + of_group - of_part).clip(0, 1), values).astype(
-        np.float32
-    )
+    judged = weights > 0
+
+    def mean(of: Ints, scores: Floats) -> Floats:
+        return np.asarray((np.bincount(of, weights * scores) / np.maximum(np.bincount(of, weights), 0.5))[of])
+
+    nearer = (values + mean(units.group, values) - mean(units.part, values)).clip(0, 1)
+    values = np.where((units.group > 0) & judged, nearer, values)
+    many = np.bincount(units.role)[units.role] >= ALIKE
+    return np.where((units.role > 0) & judged & many, mean(units.role, values), values).astype(np.float32)
 
 
 def _of_no_article(units: Units, values: Floats, kept: Bools, body: Bools) -> Bools:
