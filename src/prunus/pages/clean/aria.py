@@ -9,8 +9,8 @@ from ..node_arrays import Attrs
 from .elements import cell_attributes
 from .parse import Element, Text
 
-TABLES: Final = "[role=table],[role=grid],[role=treegrid]"
-_ROLES: Final = frozenset({"table", "grid", "treegrid"})
+ROWS: Final = "[role=row]"
+_TABLES: Final = "[role=table],[role=grid],[role=treegrid]"
 _CELLS: Final = {"cell": "td", "gridcell": "td", "columnheader": "th", "rowheader": "th"}
 _ANY_CELL: Final = ",".join(f"[role={role}]" for role in _CELLS)
 _OWN: Final = frozenset({"table", "tr", "td", "th", "tbody", "thead", "tfoot"})
@@ -45,14 +45,19 @@ def aria_tables(elements: Sequence[Element]) -> Parts:
 
     A table has two rows, one of them with two cells, and no words outside of its cells but before and after its rows.
 
-    :param elements: elements of the page in document order, among which all with the role of a table are.
+    :param elements: elements of the page in document order, among which all with the role of a row are.
     """
     parts: Parts = {}
     finder = _Finder()
-    for table in elements:
-        if table.tag in _OWN or table.attr("role") not in _ROLES or table in parts:
+    known: set[Element] = set()
+    for row in elements:
+        if row.tag in _OWN or row in parts or row.attr("role") != "row":
             continue
-        if table.select_one("table") is None:
+        table = row.closest(_TABLES)
+        if table is None or table in known:
+            continue
+        known.add(table)
+        if table.tag not in _OWN and table not in parts and table.select_one("table") is None:
             parts.update(finder.table(table))
     return parts
 
@@ -65,7 +70,7 @@ class _Finder:
 
     def table(self, table: Element) -> Parts:
         """Return the parts of a table; none where it is no table."""
-        found = self._flat(table, {"row"}, "[role=row]", _DEEP)
+        found = self._flat(table, {"row"}, ROWS, _DEEP)
         rows = [number for number, node in enumerate(found) if _has_role(node, {"row"})]
         if len(rows) < 2 or self._work > MAX_NODES:
             return {}

@@ -16,7 +16,7 @@ from ...core.deadline import checked
 from ..node_arrays import Attrs
 from ..tree import Tree
 from . import rules
-from .aria import TABLES, Parts, aria_tables
+from .aria import ROWS, Parts, aria_tables
 from .cascade import Hidden, Sheets, hidden_by_sheets
 from .elements import (
     BLOCK,
@@ -106,7 +106,7 @@ _HOLD_ROWS: Final = frozenset({"table", "tr", "thead", "tbody", "tfoot"})
 
 _MARKED: Final = (
     "[style],[hidden],[aria-hidden],[popover],[lang],.sortkey,.line-through,[class*=whitespace-pre],"
-    f"a a,button button,math,{MAY_BE_ICONS},{TABLES}"
+    f"a a,button button,math,{MAY_BE_ICONS},{ROWS}"
 )
 """Elements that the walk looks at closely: perhaps hidden, laid out by their style, nested links and buttons, formulas,
 and those with a language."""
