@@ -24,7 +24,7 @@ _DEEP: Final = 6
 """Wrappers around rows, and around cells, at most."""
 
 
-class Part(NamedTuple):
+class TablePart(NamedTuple):
     """An element that is written as a part of a table.
 
     :param tag: the tag.
@@ -36,7 +36,7 @@ class Part(NamedTuple):
     attrs: Attrs | None = None
 
 
-Parts: TypeAlias = "dict[Element, list[Part]]"
+Parts: TypeAlias = "dict[Element, list[TablePart]]"
 """Element -> what it is written as, from outside to inside."""
 
 
@@ -83,14 +83,14 @@ class _Finder:
             if not isinstance(row, Element) or not all(isinstance(cell, Element) for cell in cells):
                 return {}
             most = max(most, len(cells))
-            parts[row] = [Part("tr", cells)]
+            parts[row] = [TablePart("tr", cells)]
             for cell in cells:
                 parts.setdefault(cell, []).append(_cell(cell))
         if most < 2:
             return {}
-        whole = [Part("table", [table]), Part("tbody", inside)]
+        whole = [TablePart("table", [table]), TablePart("tbody", inside)]
         if first or last < len(found):
-            whole.insert(0, Part("div", [*found[:first], table, *found[last:]]))
+            whole.insert(0, TablePart("div", [*found[:first], table, *found[last:]]))
         return {table: whole, **parts}
 
     def _flat(self, element: Element, roles: Any, selector: str, deep: int) -> list[Any]:
@@ -115,8 +115,8 @@ def _has_role(node: Any, roles: Any) -> bool:
     return isinstance(node, Element) and node.attr("role") in roles
 
 
-def _cell(cell: Element) -> Part:
+def _cell(cell: Element) -> TablePart:
     """Return the part that an element in a row is."""
     attrs = {name: cell.attr(f"aria-{name}") or cell.attr(name) or "1" for name in ("colspan", "rowspan")}
     inside = [cell] if cell.tag in _STAYS else cell.children
-    return Part(_CELLS.get(cell.attr("role") or "", "td"), inside, cell_attributes(attrs) or None)
+    return TablePart(_CELLS.get(cell.attr("role") or "", "td"), inside, cell_attributes(attrs) or None)
