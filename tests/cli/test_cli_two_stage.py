@@ -67,7 +67,7 @@ def test_a_mark_of_two_stages_leads_into_the_page(cli: Cli, folder: Path) -> Non
 
 def test_ask_takes_two_stages(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRUNUS_SECOND_SCORER", "bm25")
-    found = json.loads(cli("ask", QUESTION, str(SITE), "--budget", "300", "--json").stdout)
+    found = json.loads(cli("ask", QUESTION, str(SITE), "--budget", "400", "--json").stdout)
     assert found["engines"]["second_scorer"] == "bm25"
     assert found["citations"]
     assert all(citation["found"] for citation in found["citations"])
