@@ -92,7 +92,7 @@ def test_without_a_model_every_source_that_was_named_is_quoted(
     kinds: tuple[str, ...], index: Index, web: World
 ) -> None:
     found = events_of(QUESTION, **given(kinds, index, web), budget=400)
-    quotes = {citation.quote for citation in found.answer.citations}
+    quotes = "\n".join(citation.quote for citation in found.answer.citations)
     assert {kind for kind, said in SAID.items() if said in quotes} == set(kinds)
     assert all(citation.found and citation.support == 1.0 for citation in found.answer.citations)
     assert not found.answer.failures and found.of("kept")[0].tokens <= 400
@@ -134,7 +134,7 @@ def test_pages_of_an_index_are_told_as_pages_that_were_read(index: Index, web: W
 def test_the_same_page_from_the_web_and_from_an_index_is_told_once(index: Index, web: World) -> None:
     index.add({"copy": web.pages["/lamps"]})
     found = events_of(QUESTION, **given(["index", "web"], index, web))
-    assert [citation.quote for citation in found.answer.citations].count(SAID["web"]) == 1
+    assert sum(SAID["web"] in citation.quote for citation in found.answer.citations) == 1
 
 
 # --- what fails ----------------------------------------------------------------------------------
@@ -268,7 +268,8 @@ def test_the_public_chat_takes_an_index(index: Index, web: World) -> None:
     chat = prunus.Chat()
     first = chat.ask(QUESTION, index=index)
     second = chat.ask(QUESTION, **given([*SAID], index, web))
-    assert SAID["index"] in first.text and {*SAID.values()} <= {citation.quote for citation in second.citations}
+    assert SAID["index"] in first.text
+    assert all(any(said in citation.quote for citation in second.citations) for said in SAID.values())
     assert len(chat.turns) == 4
 
 

@@ -34,10 +34,14 @@ def quoted(html: str, kept: slice = slice(None)) -> list[tuple[str, str, str]]:
 
 def test_each_thing_is_quoted_whole_with_what_a_reader_needs() -> None:
     assert quoted(PAGE) == [
+        ("sentence", "Harbour", ""),
         ("sentence", "The ferry leaves at noon.", ""),
         ("sentence", "It is small.", ""),
+        ("sentence", "Fares", ""),
+        ("sentence", "Fares of 2024", ""),
         ("row", "inner\t2", "Zone | Coins | Note"),
         ("row", "outer\t\tby sail. And oar.", "Zone | Coins | Note"),
+        ("sentence", "In the box", ""),
         ("sentence", "What comes with it:", ""),
         ("list", "a cone\na key", ""),
         ("sentence", "a cone", "What comes with it:"),
@@ -100,7 +104,12 @@ def test_a_header_row_without_a_cell_names_no_column() -> None:
 def test_only_what_was_kept_is_quoted() -> None:
     text = clean_tree(PAGE).canonical
     found = quoted(PAGE, slice(text.index("outer"), text.index("a key")))
-    assert [entry[1] for entry in found] == ["outer\t\tby sail. And oar.", "What comes with it:", "a cone"]
+    assert [entry[1] for entry in found] == [
+        "outer\t\tby sail. And oar.",
+        "In the box",
+        "What comes with it:",
+        "a cone",
+    ]
 
 
 def test_a_long_list_is_quoted_item_by_item() -> None:

@@ -22,6 +22,7 @@ _MARKUP: Final = re.compile(r"\*\*|__|`")
 _GAP: Final = re.compile(r"\[?(?:\.\.\.|…)\]?")
 _LEAST: Final = 8
 """Letters of each part of a quote with a gap at least; shorter parts stand anywhere."""
+_RUN: Final = re.compile(r"[^\t\n]++")
 _WIDEST: Final = 600
 """Letters of a page between two parts of a quote at most."""
 _NUMBER_GOES_ON: Final = re.compile(r"\d[.,]?\d|\d[⁰¹²³⁴-⁹⁺⁻^]")
@@ -170,10 +171,24 @@ def quote_lines(passages: Sequence[Passage], numbers: Iterable[int]) -> list[str
     """Return a paragraph for each passage: its words, the header of its table, and the number of its citation."""
     lines = []
     for number, passage in zip(numbers, passages, strict=False):
-        words = _with_gaps(passage.shown) if passage.shown else _on_one_line(passage.text)
+        words = _with_gaps(passage.shown) if passage.shown else _on_one_line(_marked(passage))
         label = f" ({' '.join(passage.label.split())})" if passage.label else ""
         lines.append(f"\u201c{words}\u201d{label} [{number}]")
     return lines
+
+
+def _marked(passage: Passage) -> str:
+    """Return the text of a passage with its marked words in bold, line by line and cell by cell."""
+    text, start = passage.text, passage.spans[0].start
+    for mark in reversed(passage.marks):
+        low, high = mark.start - start, mark.end - start
+        text = text[:low] + _RUN.sub(_bold, text[low:high]) + text[high:]
+    return text
+
+
+def _bold(run: re.Match[str]) -> str:
+    words = run[0].strip()
+    return run[0].replace(words, f"**{words}**") if words else run[0]
 
 
 def _on_one_line(text: str) -> str:

@@ -17,6 +17,7 @@ from ..core.events import CitationEvent, DoneEvent, Event, ExtractedEvent, PageE
 from ..core.ports import NumberedSource, StreamingGenerator, TokenCounter
 from ..core.types import Answer, Citation, Message, Passage
 from ..evidence.documents import Documents
+from ..evidence.passages import passages_of
 from ..models.loops import repeats_itself
 from ..models.meter import PICTURE_TOKENS
 from .check import check_support, split_claims
@@ -130,11 +131,12 @@ async def _answer(run: Run) -> AsyncIterator[Event]:
 
 
 def _quotable(run: Run) -> list[Passage]:
-    """Return the few passages to quote where no model writes, the best first."""
-    if run.chosen and not per_page(run):
-        return [segment.passage for segment in run.chosen]
-    best = sorted(run.chosen, key=lambda segment: -segment.score)[:5] if run.chosen else []
-    return [segment.passage for segment in best] or [reference.passages[0] for reference in run.references[:5]]
+    """Return the few passages to quote where no model writes, the best first; summaries are quoted as they are."""
+    best = run.chosen
+    if best and per_page(run):
+        best = sorted(best, key=lambda segment: -segment.score)[:5]
+    trees = {page.tree.document: page.tree for page in run.references if page.origin is None}
+    return passages_of(best, trees) or [reference.passages[0] for reference in run.references[:5]]
 
 
 def _quoted(run: Run, verbatim: bool, by_page: bool = False) -> list[tuple[Passage, list[Citation], list[str]]]:
@@ -151,7 +153,8 @@ def _quoted(run: Run, verbatim: bool, by_page: bool = False) -> list[tuple[Passa
         number = reference.number if by_page else len(quoted) + 1
         run.cited.add(reference.number)
         if reference.origin is None:
-            quoted.append((passage, [cite(number, passage.text, reference.tree, span)], []))
+            cited = replace(cite(number, passage.text, reference.tree, span), marks=passage.marks)
+            quoted.append((passage, [cited], []))
             continue
         citations = reference.origin.cite(number, span)
         if verbatim and citations:

@@ -120,6 +120,7 @@ class Passage:
     :param score: score of its block; higher is better.
     :param label: context that is not in the text itself: the header of its table, the lead of its list.
     :param shown: a row of a table with its empty cells in place; '' for what is shown as it is.
+    :param marks: the words inside that were chosen, where they are not the whole text.
     """
 
     text: str
@@ -127,6 +128,7 @@ class Passage:
     score: float = 0.0
     label: str = ""
     shown: str = ""
+    marks: Sequence[Span] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,7 @@ class Citation:
     :param found: whether the quote equals the page's text at ``span``, checked by code.
     :param support: how well the quote supports the sentence that cites it, 0 to 1.
     :param authors, site: who wrote the page and where, as the page says; () and '' where it does not.
+    :param marks: the words of the quote that answer, where they are not the whole quote.
     """
 
     number: int
@@ -156,6 +159,7 @@ class Citation:
     support: float
     authors: Sequence[str] = ()
     site: str = ""
+    marks: Sequence[Span] = ()
 
 
 @dataclass(frozen=True, slots=True)

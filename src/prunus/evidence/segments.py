@@ -30,7 +30,8 @@ WHOLE: Final = 80
 ITEMS: Final = 10
 """Most items of a list that is quoted whole."""
 
-_LABELS: Final = rules.HEADINGS | {"title", "dt", "summary", "caption", "legend"}
+_HEADINGS: Final = rules.HEADINGS | {"caption"}
+_LABELS: Final = frozenset({"title", "dt", "summary", "legend"})
 _ABOVE_LENGTH: Final = 160
 
 
@@ -98,6 +99,8 @@ def _kind(tree: Tree, node: int, tag: str, headers: set[int]) -> tuple[Kind | Li
             last = tree.end[last]
         whole = last > end and tree.words[last] - tree.words[node] <= WHOLE
         return ("pair", last) if whole else ("label", end)
+    if tag in _HEADINGS:
+        return "sentence", end
     if tag in _LABELS or node in headers:
         return "label", end
     if tag == "tr" and tree.word_count(node) <= WHOLE and "table" not in tree.tag[node:end]:

@@ -116,7 +116,7 @@ _FIRST: Final = 200
 """Rows up to which the first row of a table is looked for."""
 
 
-ONE_PAGE = 2
+ONE_PAGE = 3
 """Most segments that are chosen of one page, by default."""
 
 SEVERAL_PAGES = 5
