@@ -9,8 +9,9 @@ from typing import Final
 
 from ..core.text.words import normalise
 from ..core.types import Citation, Passage, Span
+from ..pages.clean.rules import HEADINGS
 from ..pages.metadata import known_metadata
-from ..pages.tree import Tree
+from ..pages.tree import Tree, subtree_text
 from ..pages.xpath import xpath_of
 
 _SUBSCRIPT: Final = re.compile(r"(?<=[^\W\d_])[₀-₉]+(?![\d₀-₉])")
@@ -20,6 +21,8 @@ _POWER: Final = re.compile(r"(?:\^|\*\*)\{?([-+\u2212]?\d{1,4})\}?|<sup>\s*([-+\
 _NOTE: Final = re.compile(r"\s?\[(?:\d{1,3}|[a-z]|note \d{1,2})\]")
 _MARKUP: Final = re.compile(r"\*\*|__|`")
 _GAP: Final = re.compile(r"\[?(?:\.\.\.|…)\]?")
+_TITLE: Final = 200
+"""Code points of a heading that stands for a title, at most."""
 _LEAST: Final = 8
 """Letters of each part of a quote with a gap at least; shorter parts stand anywhere."""
 _RUN: Final = re.compile(r"[^\t\n]++")
@@ -140,10 +143,11 @@ def _holder(tree: Tree, span: Span) -> int:
     return node
 
 
-def cite(number: int, quote: str, tree: Tree, span: Span | None = None) -> Citation:
+def cite(number: int, quote: str, tree: Tree, span: Span | None = None, marks: Sequence[Span] = ()) -> Citation:
     """Build a checked citation: the quote as the page has it, with its span and XPath.
 
     :param span: the expected span of the quote; the page is searched where it is None or wrong.
+    :param marks: the words of the quote that answer; the XPath is then that of the first ones.
     """
     if span is None or not is_found(quote, tree, span):
         span = locate(quote, tree)
@@ -153,17 +157,29 @@ def cite(number: int, quote: str, tree: Tree, span: Span | None = None) -> Citat
     return Citation(
         number=number,
         url=tree.url,
-        title=tree.title,
+        title=title_of(tree),
         published=known.published or tree.published,
         document=tree.document,
         snapshot=tree.snapshot,
         quote=tree.canonical[span.start : span.end] if matches else quote,
         span=span,
-        xpath=xpath_of(tree, _holder(tree, span)) if matches else "",
+        xpath=xpath_of(tree, _holder(tree, marks[0] if marks else span)) if matches else "",
         found=matches,
         support=1.0 if matches else 0.0,
         authors=known.authors,
         site=known.site,
+        marks=tuple(marks) if matches else (),
+    )
+
+
+def title_of(tree: Tree) -> str:
+    """Return a document's title: its own, what its metadata says, its first heading, or the name of its file."""
+    heading = next((node for node, tag in enumerate(tree.tag) if tag in HEADINGS and tree.word_count(node)), -1)
+    return (
+        tree.title
+        or known_metadata(tree).title
+        or (subtree_text(tree, heading)[:_TITLE] if heading >= 0 else "")
+        or tree.url.rstrip("/").rpartition("/")[2]
     )
 
 

@@ -153,8 +153,7 @@ def _quoted(run: Run, verbatim: bool, by_page: bool = False) -> list[tuple[Passa
         number = reference.number if by_page else len(quoted) + 1
         run.cited.add(reference.number)
         if reference.origin is None:
-            cited = replace(cite(number, passage.text, reference.tree, span), marks=passage.marks)
-            quoted.append((passage, [cited], []))
+            quoted.append((passage, [cite(number, passage.text, reference.tree, span, passage.marks)], []))
             continue
         citations = reference.origin.cite(number, span)
         if verbatim and citations:

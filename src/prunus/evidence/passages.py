@@ -28,6 +28,8 @@ _NO_LEADS: Final = _HEADINGS | {"td", "th", "nav"}
 _LISTS: Final = frozenset({"ul", "ol", "dl"})
 _BOXES: Final = _LISTS | {"pre", "table"}
 _COLONS: Final = (":", "：")
+_STATES: Final = re.compile(r"\d|\b[Bb]y\s")
+"""A line without the end of a sentence that may be an answer all the same: a number, or who made something."""
 _SENTENCE_END: Final = re.compile(r"[.!?。！？…][\"'”’»)\]]*$")
 
 
@@ -58,11 +60,12 @@ def _overlap(one: Span, other: Span) -> bool:
 
 
 def _only_leans(tree: Tree, passage: Passage) -> bool:
-    """Tell whether each line of a passage is a heading or a question."""
+    """Tell whether each line of a passage is a question, an introduction, or a heading that states nothing."""
     start = passage.spans[0].start
     for line in passage.text.split("\n"):
-        asks = line.rstrip().endswith(("?", "？", *_COLONS))
-        if line.strip() and not asks and _holder(tree, start, rules.HEADINGS) < 0:
+        said = line.rstrip()
+        states = bool(_SENTENCE_END.search(said)) or any(letter.isdigit() for letter in said)
+        if said and not said.endswith(("?", "？", *_COLONS)) and (states or _holder(tree, start, rules.HEADINGS) < 0):
             return False
         start += len(line) + 1
     return True
@@ -83,19 +86,16 @@ def _grown(tree: Tree, segment: Segment) -> Passage:
 
 
 def _joined(tree: Tree, first: Passage, second: Passage) -> Passage:
-    """Return the passage that holds two that overlap; the first alone where both are too long together."""
+    """Return the passage that holds two that overlap, the first one's words marked.
+
+    It is the first alone where both are too long together.
+    """
     one, other = first.spans[0], second.spans[0]
     span = Span(one.document, min(one.start, other.start), max(one.end, other.end))
     text = tree.canonical[span.start : span.end]
-    if span != one and count_words(text) > 1.5 * MOST:
+    if span == one or count_words(text) > 1.5 * MOST:
         return first
-    marks: list[Span] = []
-    for mark in sorted([*(first.marks or [one]), *(second.marks or [other])], key=lambda mark: mark.start):
-        if marks and mark.start <= marks[-1].end:
-            marks[-1] = Span(mark.document, marks[-1].start, max(marks[-1].end, mark.end))
-        else:
-            marks.append(mark)
-    return replace(first, text=text, spans=(span,), shown="", marks=() if marks == [span] else tuple(marks))
+    return replace(first, text=text, spans=(span,), shown="", marks=first.marks or (one,))
 
 
 def _around(tree: Tree, segment: Segment) -> tuple[int, int, list[tuple[int, int]]]:
@@ -115,6 +115,8 @@ def _around(tree: Tree, segment: Segment) -> tuple[int, int, list[tuple[int, int
     if not _leans(tree, start, text[start:end].rstrip()):
         return start, end, own
     stop = _with_what_follows(tree, start, end)
+    if _STATES.search(text, start, end):
+        return start, stop, own
     after = stop - len(text[end:stop].lstrip())
     return start, stop, [(after, stop)] if after < stop and text.find("\n", after, stop) < 0 else []
 

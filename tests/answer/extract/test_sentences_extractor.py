@@ -138,3 +138,28 @@ def test_every_feature_has_a_weight() -> None:
 def test_weights_of_other_features_are_refused() -> None:
     with pytest.raises(ValueError, match="prunus train quotes"):
         _weights.weights_of({"segment": {"bm25": [1.0, 1.0]}, "bears": {}})
+
+
+@pytest.mark.parametrize(
+    ("page", "question", "marked"),
+    [
+        ("<p>by A. N. Author</p><p>We recommended a grant.", "Who wrote this post?", "by A. N. Author"),
+        (
+            "<h1>Grants</h1><p>Ann Lee | 3 May 2024</p><p>We gave a grant in 2019.",
+            "When was this article published?",
+            "Ann Lee | 3 May 2024",
+        ),
+        ("<h1>The canteen opens at 11:30.</h1>", "When does the canteen open?", "The canteen opens at 11:30."),
+        ("<p>Combined Fuel Economy</p><p>20 MPG</p>", "What is the combined fuel economy?", "20 MPG"),
+    ],
+)
+def test_headings_bylines_and_values_answer(page: str, question: str, marked: str) -> None:
+    [citation] = prunus.ask(question, page).citations
+    [mark] = citation.marks or [citation.span]
+    start = citation.span.start
+    assert citation.quote[mark.start - start : mark.end - start] == marked
+
+
+def test_who_wrote_another_work_is_not_told_by_the_byline() -> None:
+    page = "<h1>On plays</h1><p>By Ann Lee</p><p>Shakespeare wrote Hamlet about 1600."
+    assert "Shakespeare wrote Hamlet" in prunus.extract("Who wrote Hamlet?", page)[0].text

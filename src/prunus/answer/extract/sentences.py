@@ -122,6 +122,22 @@ ONE_PAGE = 3
 SEVERAL_PAGES = 5
 """Most segments that are chosen of several pages, by default: an answer may rest on two pages."""
 
+_THIS: Final = r"(?:this|it|the (?:post|article|page|text|piece|story|paper|report|entry|review|guide))\b"
+_ASKS_WRITER: Final = re.compile(
+    rf"\bwho (?:wrote|has written|authored|posted|published) {_THIS}|\bauthor of {_THIS}", re.I
+)
+_ASKS_DATE: Final = re.compile(
+    rf"\bwhen (?:was|did) {_THIS}[^?]{{0,40}}\b(?:published|posted|written|updated|appear)|\bhow old is {_THIS}", re.I
+)
+_BYLINE: Final = re.compile(r"(?:(?:written|posted|published|words|text|story) )?(?:by:?|author:?) +[^\W\d_]", re.I)
+_DATELINE: Final = re.compile(
+    r"(?=.*\b(?:19|20)\d\d\b)(?:.*\b(?:published|posted|updated|written|date)\b|[^.!?]*\d[^.!?]*$)", re.I
+)
+_SHORT: Final = 90
+"""Code points of a line that says who wrote a page, and when, at most."""
+_EARLY: Final = 40
+"""Segments of a page among which such a line is looked for."""
+
 _MOST: Final = 50
 _BRACKETED: Final = re.compile(r"\([^()]{0,80}\)")
 
@@ -155,6 +171,9 @@ class Engine:
         return await in_a_thread(lambda: self._extract(query, tagged)) if tagged else None
 
     def _extract(self, query: str, tagged: Sequence[Segment]) -> list[int] | None:
+        stated = _stated(query, tagged)
+        if stated >= 0:
+            return [tagged[stated].tag]
         question = Question(query, tagged, cosines(self.embedder, query, tagged))
         score = weights().scores(question.features)
         added = read(self.reranker, question, score)
@@ -183,6 +202,17 @@ class Engine:
                 if open_[candidate] and (words[candidate] <= words[index] or _overlap(segment, tagged[index])):
                     open_[candidate] = False
         return chosen
+
+
+def _stated(query: str, tagged: Sequence[Segment]) -> int:
+    """Return the place of the line that says who wrote a page, or when, if the question asks for that; -1 for none."""
+    line = _BYLINE if _ASKS_WRITER.search(query) else _DATELINE if _ASKS_DATE.search(query) else None
+    if line is None:
+        return -1
+    for index, segment in enumerate(tagged[:_EARLY]):
+        if len(segment.text) <= _SHORT and line.match(" ".join(segment.text.split())):
+            return index
+    return -1
 
 
 def cosines(embedder: Embedder, query: str, tagged: Sequence[Segment]) -> NDArray[np.float64]:

@@ -1,6 +1,6 @@
 // The view Ask: a question, its answer as it is written, and each citation where it stands in its page.
 
-import { el, outside, problem } from "./dom.js";
+import { el, outside, problem, quoted } from "./dom.js";
 import { events, get } from "./http.js";
 import { failure, onKey } from "./key.js";
 import { markdown } from "./markdown.js";
@@ -321,7 +321,7 @@ class Turn {
         facts && el("div", { class: "muted" }, facts),
         el("ul", { class: "quotes" }, cited.map((one) => el("li", {}, el("button", {
           type: "button", class: "quote", onclick: (event) => this.open(one, event.currentTarget),
-        }, el("span", { class: one.found ? "cite" : "cite lost" }, String(one.number)), el("q", {}, one.quote),
+        }, el("span", { class: one.found ? "cite" : "cite lost" }, String(one.number)), el("q", {}, quoted(one)),
         fateOf(one))))),
         el("div", { class: "muted small" }, this.why(first)),
         cited.some((one) => one.found) && el("button", {

@@ -22,6 +22,19 @@ export function webAddress(text) {
   }
 }
 
+/** Return the words of a citation, those that answer marked. Places count code points. */
+export function quoted(citation) {
+  const letters = Array.from(citation.quote);
+  const parts = [];
+  let end = 0;
+  for (const mark of citation.marks || []) {
+    const [from, to] = [mark.start - citation.span.start, mark.end - citation.span.start];
+    parts.push(letters.slice(end, from).join(""), el("mark", {}, letters.slice(from, to).join("")));
+    end = to;
+  }
+  return [...parts, letters.slice(end).join("")];
+}
+
 /** Return a link that opens in a new tab and tells the other site nothing; plain text where the address is no web address. */
 export function outside(address, ...label) {
   const href = webAddress(address);

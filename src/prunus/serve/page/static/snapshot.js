@@ -1,6 +1,6 @@
 // The kept page of a citation beside the answer, with its quotes marked. The frame runs no script and loads nothing.
 
-import { el, outside } from "./dom.js";
+import { el, outside, quoted } from "./dom.js";
 import { Failed, post } from "./http.js";
 import { failure } from "./key.js";
 
@@ -62,7 +62,7 @@ export class Snapshot {
     this.fate.className = citation.found ? "verdict good" : "verdict bad";
     this.fate.textContent = citation.found ? "The quote stands in the page, word for word." : "This quote was not found in the page.";
     if (!citation.found) {
-      this.room.replaceChildren(el("blockquote", {}, citation.quote));
+      this.room.replaceChildren(el("blockquote", {}, quoted(citation)));
       return;
     }
     const same = this.all.filter((one) => one.found && one.document === citation.document && one.snapshot === citation.snapshot && one !== citation);
@@ -73,7 +73,7 @@ export class Snapshot {
       this.room.replaceChildren(el("iframe", { sandbox: "", src: `${address}#quote`, title: `The page as it was read: ${this.name(citation)}`, referrerpolicy: "no-referrer" }));
     } catch (error) {
       if (!(error instanceof Failed)) throw error;
-      if (this.citation === citation) this.room.replaceChildren(failure(error), el("blockquote", {}, citation.quote));
+      if (this.citation === citation) this.room.replaceChildren(failure(error), el("blockquote", {}, quoted(citation)));
     }
   }
 }
