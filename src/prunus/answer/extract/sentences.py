@@ -151,7 +151,7 @@ class Engine:
     def __init__(self, embedder: Embedder, reranker: Reranker | None = None, model: str = "") -> None:
         """
         :param reranker: reads the best segments, where it was trained for that, as ``prunus``.
-        :param model: most segments that are chosen, 1 to 50, as in ``sentences:3``; '' for two of one page, five of
+        :param model: most segments that are chosen, 1 to 50, as in ``sentences:3``; '' for three of one page, five of
             several.
         :raises BadInput: it is no such number.
         """

@@ -68,7 +68,7 @@ SECTIONS: Final = {
     "--quotes",
     type=click.IntRange(1, 50),
     metavar="N",
-    help="Quotes at most without a model; by default 2 of one page, 5 of several.",
+    help="Quotes at most without a model; by default 3 of one page, 5 of several.",
 )
 @click.option("--best", type=click.IntRange(1, 50), metavar="N", help="Web pages to answer from; 5 by default.")
 @click.option("--pictures", type=click.IntRange(0, 20), default=0, metavar="N", help="Show the model up to N pictures.")
