@@ -130,9 +130,8 @@ _ASKS_DATE: Final = re.compile(
     rf"\bwhen (?:was|did) {_THIS}[^?]{{0,40}}\b(?:published|posted|written|updated|appear)|\bhow old is {_THIS}", re.I
 )
 _BYLINE: Final = re.compile(r"(?:(?:written|posted|published|words|text|story) )?(?:by:?|author:?) +[^\W\d_]", re.I)
-_DATELINE: Final = re.compile(
-    r"(?=.*\b(?:19|20)\d\d\b)(?:.*\b(?:published|posted|updated|written|date)\b|[^.!?]*\d[^.!?]*$)", re.I
-)
+_YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
+_PUBLISHED: Final = re.compile(r"\b(?:published|posted|updated|written|date)\b", re.I)
 _SHORT: Final = 90
 """Code points of a line that says who wrote a page, and when, at most."""
 _EARLY: Final = 40
@@ -206,13 +205,20 @@ class Engine:
 
 def _stated(query: str, tagged: Sequence[Segment]) -> int:
     """Return the place of the line that says who wrote a page, or when, if the question asks for that; -1 for none."""
-    line = _BYLINE if _ASKS_WRITER.search(query) else _DATELINE if _ASKS_DATE.search(query) else None
-    if line is None:
+    says = _is_byline if _ASKS_WRITER.search(query) else _is_dateline if _ASKS_DATE.search(query) else None
+    if says is None:
         return -1
-    for index, segment in enumerate(tagged[:_EARLY]):
-        if len(segment.text) <= _SHORT and line.match(" ".join(segment.text.split())):
-            return index
-    return -1
+    lines = (" ".join(segment.text.split()) for segment in tagged[:_EARLY])
+    return next((index for index, line in enumerate(lines) if len(line) <= _SHORT and says(line)), -1)
+
+
+def _is_byline(line: str) -> bool:
+    return _BYLINE.match(line) is not None
+
+
+def _is_dateline(line: str) -> bool:
+    """Tell whether a line has a year, and is no sentence or one about publishing."""
+    return bool(_YEAR.search(line)) and (not line.endswith((".", "!", "?")) or bool(_PUBLISHED.search(line)))
 
 
 def cosines(embedder: Embedder, query: str, tagged: Sequence[Segment]) -> NDArray[np.float64]:
