@@ -132,7 +132,7 @@ def _leans(tree: Tree, start: int, line: str) -> bool:
 
 
 def _section(tree: Tree, start: int, end: int) -> tuple[int, int] | None:
-    """Return the section around a span, heading included, where it is short."""
+    """Return the section around a span, heading included, where it is short and holds a list or code, but no table."""
     text = tree.canonical
     first, last = _line(text, start)
     last = max(last, end)
@@ -148,7 +148,8 @@ def _section(tree: Tree, start: int, end: int) -> tuple[int, int] | None:
         last = high
         if count_words(text[first:last]) > MOST:
             return None
-    return first, last
+    tags = {*tree.tag[tree.node_at(first) : tree.node_at(max(first, last - 1)) + 1]}
+    return (first, last) if tags & (_LISTS | {"pre"}) and "table" not in tags else None
 
 
 def _paragraph(text: str, start: int, end: int) -> tuple[int, int]:
