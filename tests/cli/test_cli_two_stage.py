@@ -30,7 +30,7 @@ def test_json_names_stages_and_who_scored_each_block(cli: Cli) -> None:
     assert {block["stage"] for block in found["blocks"]} == {1, 2}
     assert all(block["stage"] == 2 for block in found["blocks"] if block["kept"])
     assert found["tokens"] <= 300
-    assert found["warnings"] == []
+    assert all("not read" in warning for warning in found["warnings"])
 
 
 def test_explain_puts_what_the_second_stage_scored_first(cli: Cli) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
+from ..core.text.numbers import bounded_int
 from .clean import rules
 from .clean.elements import scheme_of
 from .clean.parse import Element, parse
@@ -76,7 +77,7 @@ def refresh_target(content: bytes, charset: str, most: int) -> str:
             said = _REFRESHED.match(node.attr("content") or "")
             above = node.parent
             shown = isinstance(above, Element) and above.tag != "noscript"  # nor in a <template>
-            if said and shown and int(said[1]) <= most:
+            if said and shown and bounded_int(said[1], most + 1, most=most + 1) <= most:
                 return _absolute(base, (said[2] or said[3] or said[4] or "").strip())
     return ""
 

@@ -432,7 +432,8 @@ def colour_of(value: str) -> tuple[float, float, float, float] | None:
             digits = "".join(digit * 2 for digit in digits)
         if len(digits) not in (6, 8) or not all(digit in "0123456789abcdef" for digit in digits):
             return None
-        red, green, blue, *rest = (int(digits[at : at + 2], 16) for at in range(0, len(digits), 2))
+        pairs = (digits[at : at + 2] for at in range(0, len(digits), 2))
+        red, green, blue, *rest = (bounded_int(pair, 0, most=255, base=16) for pair in pairs)
         return red, green, blue, rest[0] / 255 if rest else 1.0
     name, _, inner = value.partition("(")
     if name not in ("rgb", "rgba", "hsl", "hsla", "hwb", "lab", "lch", "oklab", "oklch") or not inner.endswith(")"):

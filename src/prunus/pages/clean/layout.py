@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
+from ...core.text.numbers import bounded_int
 from . import rules
 from .cascade import Cascade, Sheets, add_others, affordable, is_on, select, selectors_of, specificity_of
 from .css import declared
@@ -109,7 +110,7 @@ def _says(style: str) -> int:
     """Return 2 where a style may lay out an element of any tag, 1 where only an inline one, 0 where none."""
     if "flex" in style or "grid" in style or "-box" in style or "white-space" in style or "user-select" in style:
         return 2
-    return int("display" in style or "float" in style or "absolute" in style or "fixed" in style)
+    return 1 if "display" in style or "float" in style or "absolute" in style or "fixed" in style else 0
 
 
 def _by_class(element: Element) -> dict[str, str]:
@@ -322,10 +323,8 @@ def _is_between_words(text: Text) -> bool:
 
 def _counts(text: str) -> bool:
     """Tell whether a text holds consecutive numbers and nothing else."""
-    numbers = text.split()
-    if not numbers or not all(number.isdigit() and len(number) < 7 for number in numbers):
-        return False
-    return [int(number) for number in numbers] == list(range(int(numbers[0]), int(numbers[0]) + len(numbers)))
+    numbers = [bounded_int(number, -1, most=999_999) for number in text.split()]
+    return bool(numbers) and numbers[0] >= 0 and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
 
 
 def _numbers_code(element: Element) -> bool:

@@ -40,7 +40,7 @@ _MARKS: Final = ("°", "′", "″")
 def number(text: str) -> str:
     """Return a number as HTML: ``1.5e3`` is 1.5 × 10³, ``2 +- 1`` is 2 ± 1."""
     parts = []
-    for factor in re.split(r"\s*(?:x|\\times)\s*", "".join(text.split())):
+    for factor in re.split(r"x|\\times", "".join(text.split())):
         match = _NUMBER.match(factor.replace("\\pm", "±").replace("+-", "±").replace("+/-", "±"))
         value, power = (match[1], match[2]) if match else (factor, None)
         written = escape_text(value).replace("±", " ± ")

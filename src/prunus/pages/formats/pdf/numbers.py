@@ -26,9 +26,9 @@ _TIGHT: Final = 1.35  # em; distance of the lines of one label, at most
 _SIGN: Final = re.compile(r"[$€£¥]|US\$|USD|EUR")
 _CLOSE: Final = re.compile(r"[)%*]{1,3}")
 _VALUE: Final = re.compile(
-    r"(?:US|[A-Z])?[$€£¥]?\s*[(\[+\-–—−<>~]?\s*(?:[$€£¥]\s*)?\d[\d.,'’ ]*\s*"  # a sign and a number
-    r"(?:%|x|bps|pts)?\s*[)\]]?\s*%?\s*(?:\(?[a-z0-9*†]\)?)?"  # a unit, and the mark of a note
-    r"|[$€£¥]?\s*[–—−-]+\s*%?|N/?A|n/?a|NM|N/M|n/?m\.?|nil|\*+",
+    r"(?:US|[A-Z])?[$€£¥]? ?[(\[+\-–—−<>~]? ?(?:[$€£¥] ?)?\d[\d.,'’ ]*+"  # a sign and a number
+    r"(?:%|x|bps|pts)? ?[)\]]? ?%? ?(?:\(?[a-z0-9*†]\)?)?"  # a unit, and the mark of a note
+    r"|[$€£¥]? ?[–—−-]++ ?%?|N/?A|n/?a|NM|N/M|n/?m\.?|nil|\*++",
 )
 _YEAR: Final = re.compile(r"(?:19|20)\d\d\W*")
 
@@ -96,6 +96,7 @@ def _fits(row: Row, slots: Sequence[tuple[float, float]]) -> bool:
 
 
 def _is_value(text: str) -> bool:
+    text = " ".join(text.split())
     return bool(_VALUE.fullmatch(text) or _SIGN.fullmatch(text) or _CLOSE.fullmatch(text))
 
 
