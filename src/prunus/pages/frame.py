@@ -53,7 +53,8 @@ _SETTING: Final = re.compile(
 """Keys of what scripts need and no reader sees."""
 
 _NO_WORDS: Final = re.compile(
-    r"(?:https?:|data:|//|[/#.])\S*|[!-~]{41,}|[0-9a-f-]{16,}|[A-Za-z]\w*(?:[_.:][a-z]\w*)+|[a-z]{3,}(?:[A-Z][a-z]+)+|\W*"
+    r"(?:https?:|data:|//|[/#.])\S*+|[!-~]{41,}+|[0-9a-f-]{16,}+|[A-Za-z][A-Za-z0-9]*+(?:[_.:][a-z][A-Za-z0-9]*+)++"
+    r"|[a-z]{3,}+(?:[A-Z][a-z]++)++|\W*+"
 )
 """Addresses, names of files and of properties, tokens."""
 

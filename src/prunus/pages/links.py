@@ -15,7 +15,7 @@ from .tree import Tree, subtree_text
 
 _BASE: Final = re.compile(r"<base\b", re.IGNORECASE)
 _HEAD: Final = 65_536  # code points or bytes at a page's start in which <base> is looked for
-_REFRESH: Final = re.compile(rb"http-equiv\s*=\s*[\"']?\s*refresh", re.IGNORECASE)
+_REFRESH: Final = re.compile(rb"http-equiv\s*+=[\s\"']*+refresh", re.IGNORECASE)
 _REFRESHED: Final = re.compile(
     r"\s*(\d{1,4})[\d.]*(?:\s*[;,]|\s)\s*(?:url\s*=\s*)?(?:\"([^\"]*)|'([^']*)|(.*))", re.IGNORECASE | re.DOTALL
 )
