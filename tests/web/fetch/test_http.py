@@ -20,6 +20,7 @@ from tests.web.fetch.server import Answer, Request, Server, door_to, in_turn, re
 
 from prunus.core.errors import PrunusError
 from prunus.core.types import Page
+from prunus.web.door.decode import accept_encoding
 from prunus.web.door.egress import Egress, FetchFailed, RefusedUrl
 from prunus.web.fetch.http import Clock, FetchRules, HttpFetcher
 
@@ -509,7 +510,7 @@ def test_a_coding_that_is_damaged_or_unknown_is_an_error(coding: str, body: byte
         assert failing(door_to(server), server.url(), FetchRules(retries=0)).kind == kind
 
 
-@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd", "utf-8", "none", "UTF-8, none", "binary", ""])
+@pytest.mark.parametrize("coding", [*accept_encoding().split(", "), "utf-8", "none", "UTF-8, none", "binary", ""])
 @pytest.mark.parametrize("body", [b"<!doctype html><p>Gr\xf6\xdfe", b'{"tide": "Gr\xc3\xb6\xc3\x9fe"}'])
 def test_a_plain_body_is_read_whatever_coding_is_named(coding: str, body: bytes) -> None:
     with Server({"/": respond(body, f"Content-Encoding: {coding}")}) as server:

@@ -35,17 +35,19 @@ _MOST: Final = 2_000  # controls of a page
 
 
 def opened_panels(
-    document: Document, marked: Iterable[Element], is_unseen: Callable[[Element], bool]
+    document: Document, marked: Iterable[object], is_unseen: Callable[[Element], bool]
 ) -> dict[Element, str]:
     """Return the hidden panels that visible controls name, and the words of each one's control.
 
     The words are '' where the control stands right before the panel.
 
-    :param marked: the elements that may hide themselves.
+    :param marked: what may be hidden; only elements can be panels.
     :param is_unseen: tells whether an element hides itself, whatever is around it.
     """
     hidden: dict[str, list[Element]] = {}
     for element in marked:
+        if not isinstance(element, Element):  # a comment or a text inside a hidden element
+            continue
         name = element.attr("id")
         if (name or element.attr("role") == "tabpanel") and is_unseen(element):
             hidden.setdefault(name or "", []).append(element)
