@@ -16,7 +16,7 @@ import prunus
 from prunus.engines import one_engine
 
 SITE = Path(__file__).resolve().parent / "site"
-BUDGET = 512
+BUDGET = 1024
 QUESTIONS = (
     ("a price in a table", "How much is the Harbour plan per month, paid yearly?"),
     ("a fact in a long article", "How much did the Linden Trust pay towards reading the rolls?"),

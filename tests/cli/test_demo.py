@@ -23,6 +23,6 @@ def test_the_demo_answers_its_questions(folder: Path) -> None:
     assert len(counts) == 3
     for one in counts:
         raw, cleaned, kept = (int(number.replace(",", "")) for number in one)
-        assert raw > cleaned > kept <= 512
+        assert raw > cleaned > kept <= 1024
     assert text.count("✓ found in the page") >= 3 and "NOT FOUND" not in text
     assert "prunus doctor" in text
