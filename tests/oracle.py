@@ -83,6 +83,7 @@ class _Reader:
         self.kept, self.hides = kept, hides
         self.divides: Callable[[Any], bool] = lambda element: False
         self.hole = False  # whether a hidden element leaves a HOLE
+        self.names = False  # whether the names of icons are read, of elements that have other words too
         self.letters: list[tuple[str, tuple[Any, ...]] | None] = []
 
     def add_letters(self, text: str, path: tuple[Any, ...]) -> None:
@@ -98,6 +99,11 @@ class _Reader:
         if not isinstance(node, turbohtml.Element):
             return
         tag = node.tag
+        if self.names:
+            drawn = [title.text for title in node.find_all("title")] if tag == "svg" else []
+            for name in (node.attrs.get("aria-label"), node.attrs.get("title"), *drawn):
+                if name:
+                    self.add_letters(f" {name} ", path)
         if self.hole and tag not in NEVER_SHOWN and self.hides(node):
             self.add_letters(HOLE, path)
         if tag in NEVER_SHOWN or self.hides(node) or (tag == "title" and node.parent.tag != "head"):
@@ -168,8 +174,12 @@ def words(html: str, hides: Callable[[Any], bool] = is_hidden) -> list[str]:
 
 
 def pieces(html: str, divides: Callable[[Any], bool]) -> list[str]:
-    """Return all words in order, cut at the edges of elements that may be hidden; without tags that are never shown."""
+    """Return all words in order, cut at the edges of elements that may be hidden; without tags that are never shown.
+
+    The names that an icon may have are among them.
+    """
     reader = _Reader(frozenset(), lambda element: False)
+    reader.names = True
     reader.divides = divides
     return _read(reader, html)
 
