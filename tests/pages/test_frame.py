@@ -111,6 +111,14 @@ def test_a_page_with_words_of_its_own_is_no_frame(body: str) -> None:
     assert not read("<title>K2</title><p>Hi").warnings
 
 
+def test_words_for_readers_without_scripts_are_the_page_itself_where_they_are_many() -> None:
+    posts = " ".join(f"Gauge {number} was read at noon." for number in range(9))
+    article = json.dumps({"@type": "DiscussionForumPosting", "headline": "Gauges", "articleBody": posts})
+    body = f"<div id=app></div><noscript><p>{posts}</noscript>"
+    tree = read(frame(f"<script type=application/ld+json>{article}</script>", body))
+    assert tree.canonical.count("Gauge 3") == 1 and not tree.warnings
+
+
 def test_shared_values_do_not_multiply() -> None:
     bomb = json.dumps([[1, 1]] + [[place + 1] * 10 for place in range(1, 30)] + ["tide"])
     tree = read("<title>K2</title><p>Hi<script></script>")

@@ -63,9 +63,12 @@ _BLOCK: Final = re.compile(r"<(?:p|br|div|li|h[1-6]|table|pre)\b", re.IGNORECASE
 
 
 def body_words(tree: Tree) -> int:
-    """Return the number of words of a page outside its title and what it tells readers without scripts."""
-    others = (node for node, tag in enumerate(tree.tag) if tag in ("title", "noscript"))
-    return tree.words[-1] - sum(map(tree.word_count, others))
+    """Return the number of words of a page outside its title and what asks readers to turn their scripts on.
+
+    A ``<noscript>`` with more words holds the page's own text, as that of a forum does.
+    """
+    counts = ((tag, tree.word_count(node)) for node, tag in enumerate(tree.tag) if tag in ("title", "noscript"))
+    return tree.words[-1] - sum(words for tag, words in counts if tag == "title" or words <= _MOST_WORDS)
 
 
 def is_frame(tree: Tree, page: Page) -> bool:
