@@ -76,6 +76,13 @@ def marked(tree: Tree, passage: Passage) -> list[str]:
             "Steps\nOpen it.\nTurn it.\nThat is easy.",
             ["That is easy."],
         ),
+        # an item of a long list is not a label of what follows the list
+        (
+            f"<ul>{'<li>reading of the old gauge by hand' * 9}<li>The last one</ul><p>Customize<p>{LONG}",
+            "The last",
+            "The last one",
+            [],
+        ),
         # a row is whole without its neighbours
         ("<table><tr><th>Day<th>Sea<tr><td>Mon<td>3<tr><td>Tue<td>4</table>", "Tue", "Tue\t4", []),
     ],

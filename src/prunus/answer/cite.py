@@ -174,13 +174,12 @@ def cite(number: int, quote: str, tree: Tree, span: Span | None = None, marks: S
 
 def title_of(tree: Tree) -> str:
     """Return a document's title: its own, what its metadata says, its first heading, or the name of its file."""
-    heading = next((node for node, tag in enumerate(tree.tag) if tag in HEADINGS and tree.word_count(node)), -1)
-    return (
-        tree.title
-        or known_metadata(tree).title
-        or (subtree_text(tree, heading)[:_TITLE] if heading >= 0 else "")
-        or tree.url.rstrip("/").rpartition("/")[2]
-    )
+    title = tree.title or known_metadata(tree).title
+    if title:
+        return title
+    headings = (node for node, tag in enumerate(tree.tag) if tag in HEADINGS and tree.word_count(node))
+    said = (subtree_text(tree, node)[:_TITLE] for node in headings)
+    return next(said, "") or tree.url.rstrip("/").rpartition("/")[2]
 
 
 def quote_lines(passages: Sequence[Passage], numbers: Iterable[int]) -> list[str]:

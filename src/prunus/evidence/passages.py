@@ -16,6 +16,7 @@ from ..core.text.words import count_words, sentence_spans
 from ..core.types import Passage, Span
 from ..pages.clean import rules
 from ..pages.tree import Tree
+from .segments import span_of
 
 MOST: Final = 60
 """Words up to which a passage grows; a row, a pair, a list or code that was chosen may be longer."""
@@ -26,6 +27,7 @@ _LABEL: Final = 15
 _HEADINGS: Final = rules.HEADINGS | {"title", "caption"}
 _NO_LEADS: Final = _HEADINGS | {"td", "th", "nav"}
 _LISTS: Final = frozenset({"ul", "ol", "dl"})
+_ITEMS: Final = frozenset({"li", "td", "th"})
 _BOXES: Final = _LISTS | {"pre", "table"}
 _COLONS: Final = (":", "：")
 _STATES: Final = re.compile(r"\d|\b[Bb]y\s")
@@ -174,15 +176,11 @@ def _paragraph(text: str, start: int, end: int) -> tuple[int, int]:
 
 def _list_around(tree: Tree, start: int, end: int) -> tuple[int, int] | None:
     """Return the innermost list around a span, where it is short."""
-    node = tree.node_at(start)
-    while node >= 0 and tree.tag[node] not in _LISTS:
-        node = tree.parent[node]
+    node = _holder(tree, start, _LISTS)
     if node < 0 or tree.word_count(node) > MOST:
         return None
-    first, last = tree.starts[node], tree.stop(tree.end[node] - 1)
-    said = tree.canonical[first:last]
-    first += len(said) - len(said.lstrip())
-    return min(start, first), max(end, last - (len(said) - len(said.rstrip())))
+    first, last = span_of(tree, node, tree.end[node])
+    return min(start, first), max(end, last)
 
 
 def _with_line_before(tree: Tree, start: int, end: int, most: int) -> tuple[int, int]:
@@ -203,10 +201,16 @@ def _with_line_before(tree: Tree, start: int, end: int, most: int) -> tuple[int,
 
 
 def _with_what_follows(tree: Tree, start: int, end: int) -> int:
-    """Return the end of what a label or an introduction leans on: a list, code, the rows or the lines behind it."""
+    """Return the end of what a label or an introduction leans on: a list, code, the rows or the lines behind it.
+
+    An item or a cell leans on nothing outside of it.
+    """
     text, own_end = tree.canonical, end
+    item = _holder(tree, start, _ITEMS)
     for first, last in _lines_after(text, end):
         if _holder(tree, first, _HEADINGS) >= 0 and end > own_end:
+            break
+        if item >= 0 and tree.node_at(first) >= tree.end[item]:
             break
         if count_words(text[start:last]) > MOST:
             cut = _first_sentences(text, first, last, MOST - count_words(text[start:end])) if end == own_end else end

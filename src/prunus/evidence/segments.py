@@ -81,11 +81,11 @@ def _units(tree: Tree) -> Iterator[tuple[int, int, Kind | Literal["label"]]]:
         elif tag in ("ul", "ol"):
             items = sum(tree.tag[child] == "li" for child in tree.children(node))
             if 1 < items <= ITEMS and 0 < tree.word_count(node) <= WHOLE:
-                yield *_span(tree, node, tree.end[node]), "list"
+                yield *span_of(tree, node, tree.end[node]), "list"
         elif tag and tree.word_count(node):
             kind, last = _kind(tree, node, tag, headers)
             if kind:
-                yield *_span(tree, node, last), kind
+                yield *span_of(tree, node, last), kind
                 after = last
         node = after
 
@@ -217,7 +217,7 @@ def _introduction(tree: Tree, node: int) -> str:
 # --- spans ---------------------------------------------------------------------------------------
 
 
-def _span(tree: Tree, node: int, end: int) -> tuple[int, int]:
+def span_of(tree: Tree, node: int, end: int) -> tuple[int, int]:
     """Return the span of the text of nodes ``[node, end)``, without white space at its ends."""
     last = end - 1
     while last > node and not tree.text[last]:

@@ -142,7 +142,7 @@ _BRACKETED: Final = re.compile(r"\([^()]{0,80}\)")
 
 
 class Engine:
-    """Scores segments by learned weights; chooses one or two, and none for a question that the pages do not answer."""
+    """Scores segments by learned weights; chooses the best few, and none for a question that no page answers."""
 
     name = "sentences"
     per_page = False
