@@ -28,6 +28,7 @@ SHELL_ROOT: Final = re.compile(
 """An empty root element for a script to fill, with one of the usual ids."""
 
 _MOST_WORDS: Final = 30  # of a body that may be a frame
+_MANY_LETTERS: Final = 4_000  # code points of a page that is no frame, whatever its title and <noscript> hold
 _LOADING_WORDS: Final = 3  # "Loading, please wait"
 _MAX_JSON: Final = 8 << 20  # code points of a script
 _MAX_STATES: Final = 50  # of a script
@@ -62,7 +63,13 @@ _TAG: Final = re.compile(r"</?[a-zA-Z][^<>]{0,500}>")
 _BLOCK: Final = re.compile(r"<(?:p|br|div|li|h[1-6]|table|pre)\b", re.IGNORECASE)
 
 
-def body_words(tree: Tree) -> int:
+def has_few_words(tree: Tree) -> bool:
+    """Tell whether a page shows so few words that it may be a frame."""
+    # few pages are short: to count the words of every page costs a twentieth of cleaning
+    return sum(map(len, tree.text)) <= _MANY_LETTERS and _body_words(tree) <= _MOST_WORDS
+
+
+def _body_words(tree: Tree) -> int:
     """Return the number of words of a page outside its title and what asks readers to turn their scripts on.
 
     A ``<noscript>`` with more words holds the page's own text, as that of a forum does.
@@ -73,11 +80,11 @@ def body_words(tree: Tree) -> int:
 
 def is_frame(tree: Tree, page: Page) -> bool:
     """Tell whether a page shows hardly any words until its scripts run."""
-    words = body_words(tree)
-    if words > _MOST_WORDS:
+    if not has_few_words(tree):
         return False
     source = page.content if isinstance(page.content, str) else page.content.decode("latin-1")
-    return bool(_SCRIPT.search(source)) and (words <= _LOADING_WORDS or bool(SHELL_ROOT.search(source)))
+    loads = _body_words(tree) <= _LOADING_WORDS or SHELL_ROOT.search(source)
+    return bool(loads and _SCRIPT.search(source))
 
 
 def data_of_frame(tree: Tree, page: Page) -> str:
@@ -85,15 +92,14 @@ def data_of_frame(tree: Tree, page: Page) -> str:
 
     :returns: an article as HTML; else JSON.
     """
-    words = body_words(tree)
-    if words > _MOST_WORDS:
+    if not has_few_words(tree):
         return ""
     document, frame = parse(page.content, page.charset), is_frame(tree, page)
     data = _article(document)
     if not data and frame:
         shown = _Shown().of([*_items(document), *_states(document)])
         data = json.dumps(shown[0] if len(shown) == 1 else shown, ensure_ascii=False) if shown else ""
-    return data if frame or len(data.split()) > 2 * words else ""
+    return data if frame or len(data.split()) > 2 * _body_words(tree) else ""
 
 
 def filled(tree: Tree, page: Page, to_html: Callable[[Page], str | bytes]) -> str:

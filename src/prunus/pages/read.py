@@ -11,7 +11,7 @@ from typing import Final
 from ..core.errors import BadPage, OutsideFailed, errors_of_page
 from ..core.types import Page
 from .clean.walk import clean_tree
-from .frame import filled, is_frame
+from .frame import filled, has_few_words, is_frame
 from .tree import Tree
 
 ToHtml = Callable[[Page], "str | bytes"]
@@ -67,6 +67,8 @@ def clean_page(page: Page, to_html: ToHtml, main: bool = False) -> Tree:
 
 def _with_data(tree: Tree, page: Page, to_html: ToHtml) -> Tree:
     """Return a page that is an empty frame with the words of the data in it, and with a warning."""
+    if not has_few_words(tree):
+        return tree
     html = filled(tree, page, to_html)
     if html:
         whole = clean_tree(html, name=page.url or "page")

@@ -53,9 +53,10 @@ def opened_panels(
             hidden.setdefault(name or "", []).append(element)
     if not hidden:
         return {}
-    controls = document.select(_CONTROLS)[:_MOST]
+    named = document.select(f"{_CONTROLS},{_LABELLED}")[:_MOST]  # one search of the page
+    labelled = [element for element in named if element.attr("role") == "tabpanel" and element.attr("aria-labelledby")]
+    controls = [element for element in named if element.attr("role") != "tabpanel"]
     pairs = [(control, panel) for control in controls for name in _targets(control) for panel in hidden.get(name, ())]
-    labelled = document.select(_LABELLED)[:_MOST]
     if labelled:
         names = {element.attr("id"): element for element in reversed(document.select("[id]"))}
         for panel in labelled:
