@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +97,25 @@ def test_an_address_is_refused_with_what_to_do_instead() -> None:
 
 def test_text_that_begins_with_an_address_is_text() -> None:
     assert as_page("https://example.org/ is a site").content.startswith("https")
+
+
+@pytest.mark.parametrize("text", ["pages/no-such.html", "No_such.PDF", r"C:\notes\no-such.md", " ./no-such.txt\n"])
+def test_text_that_looks_like_a_path_is_refused_on_every_way_in(text: str, tmp_path: Path) -> None:
+    ways: list[Callable[[], object]] = [
+        lambda: prunus.clean(text),
+        lambda: prunus.metadata(text),
+        lambda: prunus.read(text),
+        lambda: prunus.prune([text], "q"),
+        lambda: prunus.Index.open(tmp_path / "index").add(text),
+    ]
+    for way in ways:
+        with pytest.raises(BadInput, match="Path\\("):
+            way()
+
+
+@pytest.mark.parametrize("text", ["See notes.md", "<p>notes.md", "version 1.2", "notes.unknown"])
+def test_text_with_white_space_or_tags_is_no_path(text: str) -> None:
+    assert prunus.clean(text, "text") == text.removeprefix("<p>")
 
 
 def test_a_folder_without_pages_says_what_it_looked_for(folder: Path) -> None:

@@ -47,7 +47,7 @@ def named(documents: Source | Iterable[Source] | Mapping[str, Source], settings:
         elif isinstance(source, str) and is_address(source):
             by_id[source.strip()] = source.strip()
         else:
-            page = as_page(source)
+            page = as_page(source, suffixes=lambda: formats().suffixes)
             by_id[page.url or snapshot_of(page.content)] = page
     if not by_id:
         raise BadInput("no document was given; give files, folders, addresses, HTML or Pages", subject="documents")

@@ -59,7 +59,7 @@ def _one_page(page: Source) -> Page:
         if isinstance(fetched, PrunusError):
             raise fetched
         return fetched
-    return as_page(page, load_settings().max_file_mb if isinstance(page, Path) else 0)
+    return as_page(page, load_settings().max_file_mb if isinstance(page, Path) else 0, lambda: formats().suffixes)
 
 
 def metadata(page: Source) -> Metadata:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
-from os.path import exists
+from os.path import exists, splitext
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -28,7 +28,8 @@ Fetch: TypeAlias = "Callable[[Sequence[str]], Iterator[Page | PrunusError]]"
 class Reading:
     """Options and limits of reading sources.
 
-    :param suffixes: returns file name endings of the pages in a folder, as ``.html``; only called for a folder.
+    :param suffixes: returns file name endings of the pages that can be read, as ``.html``; only called for a folder, and
+        for text that may be a path.
     :param max_files: pages that a folder may hold at most.
     :param max_file_mb: size of one file at most, in MiB.
     :param fetch: fetches addresses; without it addresses are refused.
@@ -79,7 +80,7 @@ def _each_file(source: Source, reading: Reading) -> Iterator[Page | PrunusError]
         return
     for file in files:
         try:
-            page: Page | PrunusError = as_page(file, reading.max_file_mb)
+            page: Page | PrunusError = as_page(file, reading.max_file_mb, reading.suffixes)
         except BadInput as error:
             page = error
         yield page
@@ -111,10 +112,12 @@ def pages_of(folder: Path, suffixes: Sequence[str], max_files: int) -> list[Path
     return files
 
 
-def as_page(source: Source, max_file_mb: int = 64) -> Page:
+def as_page(source: Source, max_file_mb: int = 64, suffixes: Callable[[], Sequence[str]] = tuple) -> Page:
     """Turn one source into a page.
 
-    :raises BadInput: the source is an address, which only ``Reading.fetch`` can read, or has another type.
+    :param suffixes: see :class:`Reading`.
+    :raises BadInput: the source is an address, which only ``Reading.fetch`` can read, is text that looks like a path, or
+        has another type.
     :raises BadPage: a file cannot be read.
     """
     if isinstance(source, Page):
@@ -126,10 +129,12 @@ def as_page(source: Source, max_file_mb: int = 64) -> Page:
             f"{source.strip()}: addresses cannot be fetched here; save the page and give its path",
             subject=source.strip(),
         )
-    if isinstance(source, str) and "<" not in source and len(source) < _LONGEST_PATH and exists(source):
-        raise BadInput(
-            f"{source!r} is a file or folder, but text is read as HTML; give it as Path({source!r})", subject=source
-        )
+    if isinstance(source, str) and "<" not in source and len(source) < _LONGEST_PATH:
+        is_one_word = not any(letter.isspace() for letter in source.strip())
+        named = is_one_word and splitext(source.strip())[1].lower() in suffixes()
+        if named or exists(source):
+            said = "is a file or folder" if exists(source) else "looks like a path, but there is no such file"
+            raise BadInput(f"{source!r} {said}; text is read as HTML, so give Path({source!r})", subject=source)
     if isinstance(source, str | bytes):
         return Page(source)
     raise BadInput(
