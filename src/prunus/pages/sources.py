@@ -28,7 +28,7 @@ Fetch: TypeAlias = "Callable[[Sequence[str]], Iterator[Page | PrunusError]]"
 class Reading:
     """Options and limits of reading sources.
 
-    :param suffixes: returns file name endings of pages, as ``.html``; only called for a folder or text that may be a path.
+    :param suffixes: returns file name endings of pages, as ``.html``; only called for a folder or for text like a path.
     :param max_files: pages that a folder may hold at most.
     :param max_file_mb: size of one file at most, in MiB.
     :param fetch: fetches addresses; without it addresses are refused.
@@ -115,7 +115,8 @@ def as_page(source: Source, max_file_mb: int = 64, suffixes: Callable[[], Sequen
     """Turn one source into a page.
 
     :param suffixes: see :class:`Reading`.
-    :raises BadInput: the source is an address, which only ``Reading.fetch`` can read, a path as text, or of another type.
+    :raises BadInput: the source is an address, which only ``Reading.fetch`` can read, text like a path, or of another
+        type.
     :raises BadPage: a file cannot be read.
     """
     if isinstance(source, Page):
