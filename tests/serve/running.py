@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import socket
 import textwrap
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +48,11 @@ def running(folder: Path, settings: Mapping[str, Any] | None = None, **options: 
     from prunus.serve.app import create_app
     from prunus.serve.connections import Connection
     from prunus.serve.options import ServeOptions
+    from prunus.serve.start import _listen
 
-    app = create_app(load_settings({"home": str(folder / "home"), **(settings or {})}), ServeOptions(**options))
-    listening = socket.socket(proto=socket.IPPROTO_TCP)
-    listening.bind(("127.0.0.1", 0))
+    chosen = ServeOptions(**options)
+    app = create_app(load_settings({"home": str(folder / "home"), **(settings or {})}), chosen)
+    listening = _listen(replace(chosen, host="127.0.0.1", port=0))
     server = uvicorn.Server(
         uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=5, http=Connection)
     )

@@ -532,10 +532,9 @@ def test_without_its_packages_the_server_names_the_line_that_installs_them(
     assert result.exit_code == 2 and "[server]'" in only_line(result)
 
 
-def test_replies_on_a_kept_connection_do_not_wait_for_acknowledgements() -> None:
-    need("fastapi")
-    from prunus.serve.options import ServeOptions
-    from prunus.serve.start import _listen
-
-    with _listen(ServeOptions(port=0)) as listening:
-        assert listening.proto == socket.IPPROTO_TCP  # else asyncio leaves TCP_NODELAY off
+def test_replies_on_a_kept_connection_do_not_wait_for_acknowledgements(tmp_path: Path) -> None:
+    with running(tmp_path) as server:
+        assert server.http.get("/healthz").status_code == 200
+        [connection] = server.server.server_state.connections
+        held = connection.transport.get_extra_info("socket")
+        assert held.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

@@ -6,13 +6,14 @@ the picture. So the text of a model is never trusted.
 An answer is a stream, and what was shown cannot be taken back. So it is read by lines, each made safe by itself: what
 is not closed on its line is escaped, and nothing reaches from one line into another. Plain words at the start of a
 line are shown at once. Code between fences is kept, with fences that every renderer reads as such; of the names behind
-a fence only those of languages stay that no client draws or runs.
+a fence only those of languages stay that no client draws or runs, and of the addresses in code only those whose host
+the model has read.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from markdown_it import MarkdownIt
@@ -57,6 +58,15 @@ _LANGUAGES: Final = frozenset(
     yml zig zsh""".split()
 )
 """The names of languages that stay behind a fence. Clients draw or run others: mermaid, svg, html, math, js, css, …"""
+
+_CODE_ADDRESS: Final = re.compile(
+    r"(?:(?:https?|wss?|ftp):|(?<=[\"'=(])(?=//[\w-]+\.\w))//([^\s<>\"'`)\]}/?#|,;]*)[^\s<>\"'`)\]]*", re.I
+)
+_PORT: Final = re.compile(r":\d*\Z")
+_NOBODYS: Final = re.compile(r"(?:[\w-]+\.)*(?:localhost|example(?:\.(?:com|net|org))?)|127\.0\.0\.1|\[::1")
+"""Hosts that examples name and nobody owns."""
+_BEGINS: Final = re.compile(r"(?:h|ht|htt|https?|w|wss?|f|ft|ftp):?/?\Z", re.I)
+"""What may be the beginning of an address in code."""
 
 # -- addresses --------------------------------------------------------------------------------------
 
@@ -118,11 +128,14 @@ class Guard:
 
     :param sources: the numbers of the sources, or how many there are; citations of other numbers are removed. A mapping
         gives each number the address of its source, to which the answer may link.
+    :param read: what the model has read. Code of the answer may hold addresses of the hosts that are named there.
     """
 
-    def __init__(self, sources: int | Collection[int]) -> None:
+    def __init__(self, sources: int | Collection[int], read: Iterable[str] = ()) -> None:
         self._numbers = sorted(range(1, sources + 1) if isinstance(sources, int) else sources)
         self._addresses = frozenset(sources.values() if isinstance(sources, Mapping) else ())
+        named = (found[1] for text in (*read, *self._addresses) for found in _CODE_ADDRESS.finditer(text))
+        self._hosts = frozenset(_host_of(authority) for authority in named)
         self._parser = MarkdownIt("zero", {"html": True})
         self._parser.enable(["escape", "backticks", "entity", "link", "image", "autolink", "html_inline"])
         self._parser.validateLink = lambda url: True  # type: ignore[method-assign]
@@ -182,6 +195,7 @@ class Guard:
                 continue
             part, self._held = self._held[:_HELD], self._held[_HELD:]
             if self._fence:
+                part, self._held = _cut_before_address(part, self._held)
                 yield self._code(part)
                 self._begun = bool(self._fence)
                 if not self._fence:  # what follows its end must not stand on the same line
@@ -233,6 +247,7 @@ class Guard:
 
     def _code(self, line: str) -> str:
         """Return a line of code, or its part; a fence of its own line ends the code."""
+        line = self._inert(line)
         if self._begun:
             return line
         quote, _, inside = self._before.rpartition(">")
@@ -247,6 +262,14 @@ class Guard:
         if inside:  # as far as the fence is indented, its code is as well
             spaces = spaces.expandtabs(4)[len(inside.expandtabs(4)) :]
         return f"{self._indent()}{spaces}{code}" if code or len(line) >= _HELD else ""
+
+    def _inert(self, code: str) -> str:
+        """Return code without addresses of hosts that the model has not read of."""
+        return _CODE_ADDRESS.sub(self._known_address, code)
+
+    def _known_address(self, found: re.Match[str]) -> str:
+        host = _host_of(found[1])
+        return found[0] if host in self._hosts or _NOBODYS.fullmatch(host) else LEFT_OUT
 
     # -- text ---------------------------------------------------------------------------------------
 
@@ -292,7 +315,7 @@ class Guard:
 
     def _code_span(self, token: Token, bar: bool) -> _Part:
         """Return code; in a table not with anything risky, where a bar in code of the line would split it in two."""
-        code, ticks = token.content, token.markup
+        code, ticks = self._inert(token.content), token.markup
         if bar and (_RISKY.search(code) or any(_hosts(code))):
             self._risky_row = True
             if self._in_table:
@@ -397,6 +420,19 @@ class Guard:
 
 def _joined(parts: Sequence[_Part]) -> str:
     return "".join(part.raw for part in parts)
+
+
+def _host_of(authority: str) -> str:
+    """Return the host of an address's authority as it is compared; one with a user name stays as it is."""
+    return _PORT.sub("", authority).lower()
+
+
+def _cut_before_address(part: str, rest: str) -> tuple[str, str]:
+    """Cut the part of a long line of code before an address that may go on in the next part."""
+    begins = _BEGINS.search(part, len(part) - 8) or next(
+        (found for found in _CODE_ADDRESS.finditer(part) if found.end() == len(part)), None
+    )
+    return (part[: begins.start()], part[begins.start() :] + rest) if begins and begins.start() else (part, rest)
 
 
 def _hosts(seen: str) -> Iterator[tuple[int, int]]:

@@ -27,7 +27,7 @@ class Engine:
     """Asks a model for an answer in Markdown with citations [1], [2], …
 
     Pictures, HTML, addresses other than those of the sources, and citations of numbers that no source has are removed
-    from the answer.
+    from the answer. In code, addresses of hosts that the sources or the question name stay.
 
     :param llm: the model.
     :param max_tokens: limit of the answer.
@@ -77,7 +77,8 @@ class Engine:
 
     async def _guarded(self, messages: Sequence[Message], sources: Mapping[int, str]) -> AsyncIterator[Event]:
         """Call the model, and pass its text on through the guard."""
-        guard, fences, size = Guard(sources), FenceFilter(), 0
+        read = [message.content for message in messages]
+        guard, fences, size = Guard(sources, read), FenceFilter(), 0
         longest = max(1, min(self._max_tokens, self._llm.room(messages)))
         stream = self._llm.stream(messages, max_tokens=int(longest), temperature=0.0)
         async with aclosing(cast(Any, stream)) as events:
