@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -163,6 +165,27 @@ def test_every_quote_of_an_answer_stands_in_the_page_that_it_cites(site: dict[st
 def test_an_answer_that_no_page_holds_is_not_invented() -> None:
     with pytest.raises(prunus.NothingFound):
         prunus.ask("Which enzyme drives photosynthesis?", "<p>Charts are sold at the harbour office.")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "title"),
+    [
+        ("a.html", "<title>Piers | Moor</title><meta property=og:site_name content=Moor><h1>Old piers</h1>", "Piers"),
+        ("b.html", "<h1>North</h1><h1>South</h1>", "North"),
+        ("c.html", "<h2>Piers</h2>", "Piers"),
+        ("d.html", "<h2>Prices</h2><p>x<h2>Hours</h2>", "d.html"),
+        ("e.md", "# Piers\n\n", "Piers"),
+        ("f.txt", "", "f.txt"),
+    ],
+)
+def test_metadata_citations_and_indexes_agree_on_the_title(tmp_path: Path, name: str, text: str, title: str) -> None:
+    file = tmp_path / name
+    file.write_text(text + "The pier opened in 1911.")
+    (citation, *_) = prunus.ask("When did the pier open?", file).citations
+    index = prunus.Index.open(tmp_path / "index")
+    index.add(file)
+    (indexed, *_) = prunus.ask("When did the pier open?", index=index).citations
+    assert (prunus.metadata(file).title, citation.title, indexed.title) == (title, title, title)
 
 
 def test_hidden_text_is_never_quoted(site: dict[str, str]) -> None:

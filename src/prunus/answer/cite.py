@@ -9,9 +9,8 @@ from typing import Final
 
 from ..core.text.words import normalise
 from ..core.types import Citation, Passage, Span
-from ..pages.clean.rules import HEADINGS
-from ..pages.metadata import known_metadata
-from ..pages.tree import Tree, subtree_text
+from ..pages.metadata import known_metadata, title_of
+from ..pages.tree import Tree
 from ..pages.xpath import xpath_of
 
 _SUBSCRIPT: Final = re.compile(r"(?<=[^\W\d_])[₀-₉]+(?![\d₀-₉])")
@@ -21,8 +20,6 @@ _POWER: Final = re.compile(r"(?:\^|\*\*)\{?([-+\u2212]?\d{1,4})\}?|<sup>\s*([-+\
 _NOTE: Final = re.compile(r"\s?\[(?:\d{1,3}|[a-z]|note \d{1,2})\]")
 _MARKUP: Final = re.compile(r"\*\*|__|`")
 _GAP: Final = re.compile(r"\[?(?:\.\.\.|…)\]?")
-_TITLE: Final = 200
-"""Code points of a heading that stands for a title, at most."""
 _LEAST: Final = 8
 """Letters of each part of a quote with a gap at least; shorter parts stand anywhere."""
 _RUN: Final = re.compile(r"[^\t\n]++")
@@ -170,16 +167,6 @@ def cite(number: int, quote: str, tree: Tree, span: Span | None = None, marks: S
         site=known.site,
         marks=tuple(marks) if matches else (),
     )
-
-
-def title_of(tree: Tree) -> str:
-    """Return a document's title: its own, what its metadata says, its first heading, or the name of its file."""
-    title = tree.title or known_metadata(tree).title
-    if title:
-        return title
-    headings = (node for node, tag in enumerate(tree.tag) if tag in HEADINGS and tree.word_count(node))
-    said = (subtree_text(tree, node)[:_TITLE] for node in headings)
-    return next(said, "") or tree.url.rstrip("/").rpartition("/")[2]
 
 
 def quote_lines(passages: Sequence[Passage], numbers: Iterable[int]) -> list[str]:

@@ -12,6 +12,7 @@ from ..core.settings import Settings
 from ..core.types import Page
 from ..engines import formats
 from ..index.terms import Report
+from ..pages.metadata import title_of
 from ..pages.read import ToHtml, read_page, snapshot_of
 from ..pages.sources import Source, as_page, each_source, is_address, is_folder, pages_of
 from .pages import reading_with
@@ -100,4 +101,5 @@ def document_of(id: str, page: Page, to_html: ToHtml) -> DocumentSource:
     digest = page.snapshot or snapshot_of(page.content)
     metadata = {"published": tree.published} if tree.published else {}
     source = packed(*tree._markup)
-    return DocumentSource(id, tree, title=tree.title, url=tree.url, digest=digest, metadata=metadata, source=source)
+    title = tree.title or title_of(tree)
+    return DocumentSource(id, tree, title=title, url=tree.url, digest=digest, metadata=metadata, source=source)

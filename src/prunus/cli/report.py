@@ -133,7 +133,7 @@ def _contents(context: Context, documents: Documents) -> str:
     if len(context.documents) > 1:
         items = "".join(
             f'<li><span class="num">{document.kept:,} / {document.blocks:,}</span>'
-            f'<a href="#d{number}">{safe(document.title or document.url or "no title")}</a></li>\n'
+            f'<a href="#d{number}">{safe(document.title or document.url or "page")}</a></li>\n'
             for number, document in enumerate(context.documents)
         )
         out.append(f'<section class="panel"><ol class="toc">\n{items}</ol></section>\n')
@@ -153,7 +153,7 @@ def _document(context: Context, number: int, blocks: Sequence[BlockRecord], heat
     """Write one document: its map, then its blocks in order."""
     info = context.documents[number]
     tokens = f"{info.kept:,} of {info.blocks:,} blocks kept"
-    yield f'<section class="doc" id="d{number}">\n<header><h2 dir="auto">{safe(info.title or "(no title)")}</h2>'
+    yield f'<section class="doc" id="d{number}">\n<header><h2 dir="auto">{safe(info.title or info.url or "page")}</h2>'
     yield f"<p>{safe(info.url)}{' · ' if info.url else ''}{tokens}</p></header>\n"
     yield '<nav class="map" aria-label="Map of the blocks">'
     for block in blocks:

@@ -2,7 +2,8 @@
 
 Sources are JSON-LD, OpenGraph and other ``<meta>`` elements, microdata, ``<link>``, ``<title>``, ``<time>`` and
 ``lang``. Format engines write the metadata of other documents (PDF, Office, e-mail, EPUB, …) into the same elements.
-Nothing is guessed from the text or the address.
+The title of a page that says none is its heading, else the name of its file; nothing else is guessed from the text or
+the address.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from urllib.parse import urljoin, urlsplit
 from ..core.types import Metadata, Page
 from .clean.elements import kept_address
 from .clean.parse import Document, Element, parse, without_surrogates
+from .clean.rules import HEADINGS
 from .dates import iso_date
 from .json_ld import is_kind, items_of
 from .read import ToHtml
@@ -68,10 +70,16 @@ def known_metadata(tree: Tree) -> Metadata:
     return cast(Metadata, known)
 
 
+def title_of(tree: Tree) -> str:
+    """Return the title of a document's metadata, else that of its tree, which has no source in some indexes."""
+    return known_metadata(tree).title or tree.title or _name_in(tree.url)
+
+
 def metadata_of(document: Document, base: str = "") -> Metadata:
     """Return what a parsed page says about itself.
 
-    :param base: the page's address, for relative canonical addresses; '' when unknown.
+    :param base: the page's address or path, for relative canonical addresses and for the title of a page that has none;
+        '' when unknown.
     """
     meta = _meta(document)
     item, site = _json_items(document)
@@ -93,7 +101,7 @@ def metadata_of(document: Document, base: str = "") -> Metadata:
     )
     title = _first(_text(item.get("headline")), *said(_TITLES), *_properties(scope, "headline"), _title(document))
     return Metadata(
-        title=_without_site(title, site_name)[: LONGEST["title"]],
+        title=(_without_site(title, site_name) or _first(_heading(document), _name_in(base)))[: LONGEST["title"]],
         authors=_authors(names),
         published=_date(language, _text(item.get("datePublished")), *said(_PUBLISHED),
                         *_properties(scope, "datePublished"), _time(document)),
@@ -199,12 +207,23 @@ def _properties(scope: Element | None, *path: str) -> list[str]:
 
 
 def _title(document: Document) -> str:
-    """Return the page's ``<title>``, else its only ``<h1>``."""
+    """Return the page's ``<title>``."""
     title = document.select_one("head title") or document.select_one("title")
-    if title is not None and title.text.strip():
-        return title.text
-    headings = document.select("h1")
-    return headings[0].text if len(headings) == 1 else ""
+    return title.text if title is not None else ""
+
+
+def _heading(document: Document) -> str:
+    """Return the page's first ``<h1>``; where it has none, its only heading of the next level."""
+    for tag in sorted(HEADINGS):
+        headings = [heading.text for heading in document.select(tag)[:_MAX_ITEMS] if heading.text.strip()]
+        if headings:
+            return headings[0] if tag == "h1" or len(headings) == 1 else ""
+    return ""
+
+
+def _name_in(address: str) -> str:
+    """Return the last name in an address or a path."""
+    return re.split(r"[?#]", address)[0].rstrip("/").rpartition("/")[2]
 
 
 def _without_site(title: str, site: str) -> str:

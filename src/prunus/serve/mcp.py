@@ -34,6 +34,7 @@ from ..core.types import Page, SearchRequest
 from ..core.version import __version__
 from ..evidence.context import Context
 from ..models.prompts.render import fenced, harmless
+from ..pages.metadata import title_of
 from ..pages.sources import Source, is_address, read_file
 from ..pages.tree import Tree
 from ..pages.write.style import CLEAN
@@ -304,7 +305,7 @@ class Tools:
         tree, context, before = await self._followed(self._workers.stream(work, caller.name), caller)
         kept = await self._kept(caller, [(tree.document, tree.snapshot)])
         record = self._safe({
-            "url": tree.url, "title": one_line(tree.title, longest=_LINE), "published": tree.published,
+            "url": tree.url, "title": one_line(title_of(tree), longest=_LINE), "published": tree.published,
             "evidence": context.output, "tokens": context.tokens, "tokens_before": before,
             "resource": "".join(map(_uri, kept)), "warnings": [*tree.warnings, *context.warnings],
         })  # fmt: skip

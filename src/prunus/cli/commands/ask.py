@@ -283,7 +283,7 @@ def sources(answer: Answer) -> str:
     last = 0
     for citation in sorted(answer.citations, key=lambda citation: citation.number):
         if citation.number != last:
-            lines.append(f"[{citation.number}] {one_line(citation.title or '(no title)')}")
+            lines.append(f"[{citation.number}] {one_line(citation.title) or 'page'}")
             last = citation.number
             site = "" if citation.site in citation.title else citation.site
             about = " · ".join(text for text in (", ".join(citation.authors), site, citation.published) if text)

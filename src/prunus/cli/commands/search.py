@@ -68,7 +68,7 @@ def listed(found: Results) -> str:
     lines: list[str] = []
     for index, hit in enumerate(found.hits, 1):
         about = " · ".join(text for text in (hit.published, hit.engine) if text)
-        lines.append(f"{index:2}. {one_line(hit.title) or '(no title)'}")
+        lines.append(f"{index:2}. {one_line(hit.title) or hit.url}")
         lines.append(f"    {one_line(hit.url)}{'  (' + one_line(about) + ')' if about else ''}")
         if hit.snippet:
             lines.append(f"    {one_line(hit.snippet)}")
