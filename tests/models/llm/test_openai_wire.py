@@ -357,6 +357,30 @@ def test_a_server_that_is_down_is_named() -> None:
     assert not error.sent
 
 
+def test_the_stages_of_an_answer_share_one_wait_for_a_server_that_is_down() -> None:
+    async def check() -> float:
+        async with serving(hang) as server:
+            model = engine(server, connect=0.4, backoff=0.15)
+        started = time.monotonic()
+        for _ in range(3):  # pauses of 0.15 and 0.3 s would be 0.45 s for each
+            with pytest.raises(OutsideFailed):
+                await collect(model)
+        return time.monotonic() - started
+
+    assert 0.15 <= run(check()) < 0.7
+
+
+def test_a_server_that_comes_back_is_asked_again() -> None:
+    async def check() -> str:
+        async with serving(speak("yes")) as server:
+            model = engine(server, connect=0.2, backoff=0.1)
+            model._unreached = (time.monotonic() - 0.5, OutsideFailed("gone", sent=False))
+            pieces, _ = await collect(model)
+        return "".join(pieces)
+
+    assert run(check()) == "yes"
+
+
 def test_a_prompt_counts_as_sent_where_any_try_reached_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     tries = [OutsideFailed("HTTP 503", may_pass=True), OutsideFailed("down", may_pass=True, sent=False)]
 

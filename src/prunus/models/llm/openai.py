@@ -102,6 +102,7 @@ class Engine(LanguageModel):
         self._patience = Patience.of(options)
         self.context_window = self._patience.context_window
         self._ask_after = 0.0
+        self._unreached: tuple[float, OutsideFailed] | None = None
         self._place = ServedModel(f"{one_line(model, longest=80)} at {parts.netloc}", model, key.strip())
 
     def __repr__(self) -> str:
@@ -164,6 +165,10 @@ class Engine(LanguageModel):
         retries = Retries(patience.retries + 1, patience.backoff, longest=patience.total)
         read = False  # whether the server may have read the prompt in any try
 
+        def may_pass(error: OutsideFailed, tries: int) -> bool:
+            pause = patience.backoff * 2 ** (tries - 1)
+            return error.may_pass and (error.sent or self._unreached_for() + pause < patience.connect)
+
         async def begin() -> tuple[Delta | None, AsyncGenerator[Delta]]:
             nonlocal read
             try:
@@ -172,7 +177,7 @@ class Engine(LanguageModel):
                 read = error.sent = read or error.sent
                 raise
 
-        piece, rest = await retries.acall(begin, left=lambda: end - time.monotonic())
+        piece, rest = await retries.acall(begin, left=lambda: end - time.monotonic(), may_pass=may_pass)
         stops, tokens = Stops(call.stop), (0, 0)
         async with aclosing(rest):
             while piece is not None:
@@ -268,16 +273,30 @@ class Engine(LanguageModel):
         headers = {"accept": "application/json", "accept-encoding": "identity", "user-agent": "prunus"}
         if place.key:
             headers["authorization"] = f"Bearer {place.key}"
+        if self._unreached is not None and patience.connect <= self._unreached_for() < 2 * patience.connect:
+            raise self._unreached[1]  # the stages of an answer do not each wait for a server that is gone
         async with self._door.async_client(self._endpoint, seconds=patience.total) as client:
             waits = (patience.connect, patience.total, patience.total, patience.total)
             sent = client.build_request(method, url, json=request, headers=headers, timeout=waits)
-            answer = await self._within(deadline, client.send(sent, stream=True))
+            begun = time.monotonic()
+            try:
+                answer = await self._within(deadline, client.send(sent, stream=True))
+            except OutsideFailed as error:
+                if not error.sent:
+                    again = self._unreached is not None and self._unreached_for() < patience.connect
+                    self._unreached = self._unreached[0] if self._unreached and again else begun, error
+                raise
+            self._unreached = None
             try:
                 if answer.status_code == 200 and not _is_plain(answer):
                     raise OutsideFailed(f"{place.where}: the answer is compressed although the request forbids it")
                 yield answer
             finally:
                 await answer.aclose()
+
+    def _unreached_for(self) -> float:
+        """Return the seconds since the first of the latest tries in a row without a connection; 0.0 after another."""
+        return time.monotonic() - self._unreached[0] if self._unreached is not None else 0.0
 
     async def _error(self, answer: httpx.Response, deadline: float) -> str:
         """Return the message of an error response; only the beginning of its body is read."""
@@ -346,7 +365,7 @@ class ServedModel:
 class Patience:
     """Timeouts in seconds, retries, and limits of a response.
 
-    :param connect: timeout of the connection and TLS.
+    :param connect: timeout of the connection and TLS, and of all tries in a row to connect.
     :param first: timeout from the request to the first piece; a local server reads the whole prompt in this time.
     :param gap: timeout between two pieces; comments that keep a connection open do not count as pieces.
     :param total: timeout of the whole call, retries included.
@@ -356,7 +375,7 @@ class Patience:
     :param context_window: tokens of prompt and reply together; 0 if unknown.
     """
 
-    connect: float = 10.0
+    connect: float = 2.0
     first: float = 120.0
     gap: float = 60.0
     total: float = 600.0
