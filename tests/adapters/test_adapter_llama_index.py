@@ -60,3 +60,8 @@ def test_the_reader_fills_an_index(folder: Path) -> None:
     assert documents[1].doc_id == documents[1].metadata["document"]
     index = core.SummaryIndex.from_documents(documents)
     assert [node.text for node in index.as_retriever().retrieve("quinces")] == ["Quinces are yellow.", "Medlars."]
+
+
+def test_a_model_is_shown_no_empty_lines_of_metadata() -> None:
+    [node] = adapter.PrunusRetriever([prunus.Page("<p>Quinces are yellow.")]).retrieve("Which fruit is yellow?")
+    assert node.node.get_content(core.schema.MetadataMode.LLM) == "Quinces are yellow."

@@ -177,7 +177,7 @@ def named(pages: Any) -> list[Any]:
 def _metadata(known: Metadata, url: str, title: str, document: str) -> dict[str, Any]:
     return {
         "url": url,
-        "title": title,
+        "title": known.title or title,
         "published": known.published,
         "authors": "; ".join(known.authors),
         "site": known.site,

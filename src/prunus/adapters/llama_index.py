@@ -26,7 +26,7 @@ except ImportError as error:
     ) from error
 
 _FOR_CODE = ["document", "score", "blocks"]
-"""Metadata that neither a language model nor an embedder is shown."""
+"""Metadata that neither a language model nor an embedder is shown; nor are empty ones."""
 
 
 class PrunusRetriever(BaseRetriever):
@@ -101,8 +101,9 @@ class PrunusReader(BaseReader):
 
 
 def _metadata(text: Text) -> dict[str, Any]:
+    hidden = [*_FOR_CODE, *(name for name, value in text.metadata.items() if value == "")]
     return {
         "metadata": text.metadata,
-        "excluded_llm_metadata_keys": _FOR_CODE,
-        "excluded_embed_metadata_keys": _FOR_CODE,
+        "excluded_llm_metadata_keys": hidden,
+        "excluded_embed_metadata_keys": hidden,
     }

@@ -20,7 +20,6 @@ from ..evidence.documents import Documents
 from ..evidence.passages import passages_of
 from ..models.loops import repeats_itself
 from ..models.meter import PICTURE_TOKENS
-from ..pages.metadata import title_of
 from .check import check_support, split_claims
 from .cite import cite, quote_lines
 from .find_pages import FoundPages, Search, find_pages, plan_search
@@ -270,7 +269,7 @@ def _sources(run: Run) -> list[NumberedSource]:
         room -= min(size, room)
         if text.strip():
             tree, seen = reference.tree, tuple(run.pictures.get(reference.tree.document, ()))
-            sources.append(NumberedSource(text, title_of(tree), tree.url, tree.published, reference.number, seen))
+            sources.append(NumberedSource(text, tree.title, tree.url, tree.published, reference.number, seen))
         elif "limit" not in run.failures:
             run.failures["limit"] = "not all sources could be shown to the model inside the limits"
     numbers = {source.number for source in sources}

@@ -47,7 +47,6 @@ class Page:
 class Metadata:
     """What a page or document says about itself; '' and () where it does not say it.
 
-    :param title: without the site's name; of a page that says none its heading, else the name of its file.
     :param authors: names, in the page's order.
     :param published, modified: ISO 8601, as exact as the page is: ``2024``, ``2024-11``, ``2024-11-05`` or
         ``2024-11-05T08:30:00+00:00``.
