@@ -44,6 +44,21 @@ def test_an_extractive_summary_is_sentences_of_the_group_in_order_each_once() ->
     assert "lighthouse" in text
 
 
+def test_rows_are_summed_up_by_their_table_and_their_range_on_every_layer() -> None:
+    texts = [
+        "The gauge was renewed twice.\nLevels\nMonth\tMean\tDays\nMay\t1.2\t31\nJune\t1.4\t30",
+        "Levels Month Mean Days\nJuly\t1.1\t31\nAugust\t1.3\t31",
+    ]
+    [first] = summaries_of(short(), [texts])
+    assert first == "The gauge was renewed twice. Levels Month Mean Days: May – August."
+    assert summaries_of(short(), [[first, "Levels Month Mean Days: September – December."]]) == [
+        "The gauge was renewed twice. Levels Month Mean Days: May – December."
+    ]
+    assert summaries_of(short(), [["Opened\tin May 1932\nBuilt of\tstone and iron"]]) == [
+        "Opened: in May 1932 Built of: stone and iron"
+    ]
+
+
 @given(st.lists(st.lists(st.text(max_size=200), max_size=5), max_size=3), st.integers(8, 60))
 def test_an_extractive_summary_keeps_its_budget_and_is_empty_only_for_no_words(
     batch: list[list[str]], most: int

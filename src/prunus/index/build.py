@@ -43,10 +43,12 @@ class MainText:
     def of(self, nodes: Sequence[Node]) -> list[str]:
         """Return the texts of a group of nodes; whole texts where none of them holds main content.
 
-        A summary is whole where a leaf below it holds main content, else ''.
+        A summary is whole where a leaf below it holds main content, else ''. Rows stand below the caption and the
+        header of their table.
         """
         texts = [self._of_leaf(node) if node.layer == 0 else node.text if self._holds(node) else "" for node in nodes]
-        return texts if any(texts) else [node.text for node in nodes]
+        texts = texts if any(texts) else [node.text for node in nodes]
+        return [_below_lead(node, text) for node, text in zip(nodes, texts, strict=True)]
 
     def _holds(self, node: Node) -> bool:
         """Tell whether a node, or a leaf below it, holds main content."""
@@ -71,6 +73,11 @@ class MainText:
                 parts.append(leaf.text[start - leaf.start : end - leaf.start])
             place += 1
         return "\n".join(parts)
+
+
+def _below_lead(node: Node, text: str) -> str:
+    """Return the text of a node; where it begins with a row of a table, below the lead of the table."""
+    return f"{node.above[-1]}\n{text}" if node.above and "\t" in text.partition("\n")[0].strip() else text
 
 
 def _spans_of(document: IndexedDocument) -> Sequence[tuple[int, int]] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import click
@@ -91,16 +91,20 @@ def drawing_of(opened: Index, bounded: bool) -> TreeDrawing:
 
 
 def _lines(drawing: TreeDrawing, ways: Sequence[TreeMatches]) -> list[str]:
-    """Return the tree as lines, roots first; a node with several parents is listed under each of them."""
+    """Return the tree as lines, roots first; a node with several parents is listed under each of them.
+
+    The first node of a document alone, from the top, names the document.
+    """
     by_id = {node["id"]: node for node in drawing.nodes}
     marks = [(way.name[0].upper(), set(way.ids)) for way in ways]
     lines: list[str] = []
-    todo = [(node["id"], 0) for node in reversed(drawing.nodes) if node["root"]]
+    todo = [(node["id"], 0, "") for node in reversed(drawing.nodes) if node["root"]]
     while todo:
-        id, depth = todo.pop()
+        id, depth, above = todo.pop()
         node = by_id[id]
         mark = "".join(f"[{letter}]" for letter, ids in marks if id in ids)
-        text = shorten(node["text"] or "(no summary yet)", max(20, _COLUMNS - 2 * depth))
+        name = f"{PurePath(node['document']).name}: " if node["document"] != above and node["document"] else ""
+        text = shorten(f"{name}{node['text'] or '(no summary yet)'}", max(20, _COLUMNS - 2 * depth))
         lines.append(f"{'  ' * depth}{'•' if node['layer'] else '-'} {id}{mark} {text}")
-        todo += [(child, depth + 1) for child in reversed(node["children"])]
+        todo += [(child, depth + 1, node["document"]) for child in reversed(node["children"])]
     return lines

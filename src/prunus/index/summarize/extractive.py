@@ -1,9 +1,14 @@
-"""``extractive`` (default): the summary is the central, different sentences of a group, in their order."""
+"""``extractive`` (default): the summary is the central, different sentences of a group, in their order.
+
+Of the rows of a table the summary says which table it is, and its first and last row: ``Levels Month cm: May – July.``
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +23,15 @@ _MOST: Final = 600
 """Most sentences of a group that are compared; of more sentences every second, third, … is taken."""
 _SHORTEST: Final = 3
 """Fewest words of a sentence; shorter lines are used only where a group has no longer line."""
+
+
+_LABEL: Final = 200
+"""Code points of the name of a table at most."""
+_NAME: Final = 80
+"""Code points of the name of a row at most."""
+_CELLS: Final = re.compile(r"\t+")
+_RANGE: Final = re.compile(r"([^\n]{1,200}?): ([^\n–]{1,80}) – ([^\n–]{1,80})\.")
+"""A sentence on the rows of a table: the table, its first and its last row."""
 
 
 class Engine:
@@ -58,17 +72,54 @@ class Engine:
 
 
 def _sentences(texts: Sequence[str]) -> list[str]:
-    """Return the sentences of a group, each once, in order."""
+    """Return the sentences of a group, each once, in order; those on the rows of a table are joined."""
     result: dict[str, str] = {}
     for text in texts:
-        for sentence in sentences(text):
-            line = " ".join(sentence.split())
-            if line:
-                result.setdefault(normalise(line), line)
+        for line in _lines(text):
+            rows = _RANGE.fullmatch(line)
+            name = normalise(rows[1] if rows else line)
+            earlier = _RANGE.fullmatch(result.get(name, ""))
+            result[name] = f"{rows[1]}: {earlier[2]} – {rows[3]}." if rows and earlier else result.get(name, line)
     lines = list(result.values())
     long = [line for line in lines if len(line) > 60 or len(line.split()) >= _SHORTEST or not line.isascii()]
     lines = long or lines
     return lines[:: 1 + (len(lines) - 1) // _MOST] if lines else lines
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Yield the sentences of a text, each on one line, and one for each run of rows with the line above it."""
+    table = ""
+    groups = [(rows, list(lines)) for rows, lines in groupby(text.split("\n"), lambda line: "\t" in line.strip())]
+    for place, (has_rows, lines) in enumerate(groups):
+        if has_rows:
+            yield from _of_rows([_CELLS.split(line.strip()) for line in lines], table)
+            table = ""
+            continue
+        last = " ".join(lines[-1].split())
+        if place + 1 < len(groups) and len(last) <= _LABEL and last[-1:] not in ".!?":
+            table = last
+            del lines[-1]
+        yield from filter(None, (" ".join(sentence.split()) for sentence in sentences("\n".join(lines))))
+
+
+def _of_rows(rows: Sequence[Sequence[str]], table: str) -> Iterator[str]:
+    """Yield a line on rows: their table and its first and last row; of labels with values, each label and value.
+
+    :param table: the line above the rows, which names them.
+    """
+    first = rows[0]
+    with_header = len(rows) > 1 and not _has_digit(first) and any(map(_has_digit, rows[1:]))
+    below = rows[1:] if with_header else rows
+    if not with_header and max(map(len, rows)) == 2:
+        yield from (f"{row[0].rstrip(': ')}: {' '.join(row[1:])}" for row in rows)
+        return
+    table = " ".join([table, *(first if with_header else [])])[:_LABEL].strip()
+    span = " – ".join(dict.fromkeys(row[0][:_NAME].strip() for row in (below[0], below[-1])))
+    yield f"{table}: {span}." if table else f"{span}."
+
+
+def _has_digit(row: Sequence[str]) -> bool:
+    return any(letter.isdigit() for cell in row for letter in cell)
 
 
 def _by_relevance(vectors: NDArray[np.float32], tokens: Ints, budget: int, novelty: float) -> list[int]:
