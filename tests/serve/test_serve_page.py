@@ -153,7 +153,7 @@ def test_a_question_is_answered_while_its_stages_are_shown(browser: str, written
         steps = await tab.locator(".steps .name").all_inner_texts()
         assert steps[:3] == ["Page", "Evidence", "Extract"] and {"Answer", "Check", "Model", "Stages"} <= set(steps)
         source = await tab.locator(".cited").inner_text()
-        assert "City guide · R. Vale · 2024-05-02" in source and "score" in source
+        assert "City guide · R. Vale · 2 May 2024" in source and "score" in source
         assert "quotes were found in their pages" in await tab.locator("#ask > [role=status]").inner_text()
 
     assert opened(browser, written.url, work) == []
@@ -360,6 +360,17 @@ def test_an_error_is_told_at_the_question_which_stays(browser: str, plain: Runni
 
     wrong = opened(browser, plain.url, work)
     assert [line for line in wrong if "status of 4" not in line] == []  # the browser itself notes such replies
+
+
+def test_that_nothing_was_found_is_no_failure(browser: str, plain: Running) -> None:
+    async def work(tab: Any) -> None:
+        await tab.get_by_label("Or paste a page").fill(BRIDGE)
+        await tab.locator("#question").fill("Which enzymes split starch?")
+        await tab.keyboard.press("Enter")
+        await tab.locator(".turn .nothing", has_text="Nothing found").wait_for()
+        assert await tab.locator(".problem:visible").count() == 0
+
+    assert [line for line in opened(browser, plain.url, work) if "status of 404" not in line] == []
 
 
 # --- hostile pages and models --------------------------------------------------------------------------
@@ -673,7 +684,13 @@ def test_an_index_is_chosen_and_its_page_opens(browser: str, tmp_path: Path) -> 
     prunus.Index.open(tmp_path / "made").add(tmp_path / "town.html")
 
     async def work(tab: Any) -> None:
-        assert await tab.get_by_label("Index: town").is_checked()
+        index = tab.get_by_label("Index: town")
+        assert await index.is_checked()
+        await tab.locator(".material > summary").click()
+        await tab.get_by_label("Or paste a page").fill("<p>Words.")
+        assert not await index.is_checked(), "a page is asked alone"
+        await tab.get_by_label("Or paste a page").fill("")
+        assert await index.is_checked()
         await tab.locator("#question").fill(QUESTION)
         await tab.keyboard.press("Enter")
         await tab.locator(".sources").wait_for()

@@ -130,6 +130,8 @@ def test_the_heat_map_shows_kept_and_dropped_blocks_in_their_order_and_sections(
 def test_the_slider_prunes_again_and_the_tokens_stay_within_the_budget(browser: str, server: Running) -> None:
     async def look(tab: Any) -> None:
         await prune(tab)
+        whole = int((await tab.inner_text(".figures .big")).split()[0].replace(",", ""))
+        assert 0.05 * whole < int(await tab.input_value("#prune [type=number]")) <= max(50, 0.11 * whole)
         sent: list[Any] = []
         tab.on("request", lambda one: sent.append(one.post_data_json))
         slider = tab.locator("#prune-slider")

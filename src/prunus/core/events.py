@@ -96,10 +96,14 @@ class DoneEvent:
 
 @dataclass(frozen=True, slots=True)
 class ErrorEvent:
-    """The run ended early with an error."""
+    """The run ended early with an error.
+
+    :param code: the kind of error, as ``nothing_found``, the same as of a response with an error; '' elsewhere.
+    """
 
     message: str
     subject: str = ""
+    code: str = ""
     event: Literal["error"] = "error"
 
 

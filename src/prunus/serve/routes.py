@@ -33,7 +33,7 @@ from ..pages.write.selection import main_part
 from ..pages.write.style import Style
 from ..pages.write.whole import write_tree
 from .answering import answering, begun
-from .errors import RequestRefused, note_bug
+from .errors import RequestRefused, note_bug, status_of
 from .inputs import Caller, budget_of, fetched, pruning_of, source_of, sources_of
 from .page_cache import SECONDS, CachedPages
 from .server import Server
@@ -224,7 +224,7 @@ async def _sse(server: Server, events: AsyncGenerator[Event | None, None]) -> As
             async for event in events:
                 yield _written(event, server)
         except PrunusError as error:
-            yield _written(ErrorEvent(str(error), error.subject), server)
+            yield _written(ErrorEvent(str(error), error.subject, status_of(error)[1]), server)
         except Exception as error:  # a bug: the stream has begun, so that no status can tell
             note_bug(error, "a streamed answer")
             yield _written(ErrorEvent("an internal error; the server's log has the details"), server)

@@ -238,17 +238,20 @@ _NUMBERS: Final = {"td": ("colspan", "rowspan"), "th": ("colspan", "rowspan"), "
 def _packed(page: Tree) -> bytes:
     """Return tags, ends, texts and numbers of a page, compressed; b'' for a page that is too large.
 
-    No address and no other attribute is kept.
+    No address and no other attribute is kept. Which links may be marks of notes is: they are not in the canonical text.
     """
-    numbers = {}
+    numbers, marks = {}, []
     for node, attrs in enumerate(page.attrs):
         if not attrs:
             continue
+        if page.tag[node] == "a" and ("role" in attrs or "#" in attrs.get("href", "")):
+            marks.append([node, "role" in attrs, "#" in attrs.get("href", "")])
         names = _NUMBERS.get(page.tag[node], ())
         kept = {name: bounded_int(attrs[name], 1, most=1_000_000) for name in names if name in attrs}
         if kept:
             numbers[str(node)] = kept
     record = {"tag": page.tag, "end": list(page.end), "text": page.text, "numbers": numbers, "lang": page.lang}
+    record["marks"] = marks
     plain = json.dumps(record).encode()
     return zlib.compress(plain, 6) if len(plain) <= _UNPACKED else b""
 
@@ -266,6 +269,8 @@ def _unpacked(packed: bytes) -> Tree:
     attrs: list[dict[str, str] | None] = [None] * len(ends)
     for node, numbers in record["numbers"].items():
         attrs[int(node)] = {name: str(number) for name, number in numbers.items()}
+    for node, has_role, in_page in record.get("marks", ()):  # pages that were kept earlier have none
+        attrs[node] = ({"role": "doc-noteref"} if has_role else {}) | ({"href": "#"} if in_page else {})
     page = Tree(record["tag"], parents, ends, record["text"], attrs)
     page.lang = record["lang"]
     return page
@@ -330,7 +335,8 @@ def write_snapshot(page: Tree, spans: Sequence[tuple[int, int]]) -> str:
         elif tag and tag not in ("html", "body", "head"):
             name = tag if tag in _SHOWN else "span" if tag in _INLINE else "div"
             alt = ' class="alt"' if text and name not in _SHOWN else ""
-            out.append(f"<{name}{_numbers(page.attrs[node])}{alt}>" + ("\n" if name == "pre" else ""))
+            numbers = _numbers(page.attrs[node] if name in _NUMBERS else None)
+            out.append(f"<{name}{numbers}{alt}>" + ("\n" if name == "pre" else ""))
             closing.append((page.end[node], f"</{name}>"))
         if not text:
             continue

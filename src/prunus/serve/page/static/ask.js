@@ -1,6 +1,6 @@
 // The view Ask: a question, its answer as it is written, and each citation where it stands in its page.
 
-import { el, outside, problem, quoted } from "./dom.js";
+import { dateOf, el, outside, problem, quoted } from "./dom.js";
 import { events, get } from "./http.js";
 import { failure, onKey } from "./key.js";
 import { markdown } from "./markdown.js";
@@ -65,7 +65,7 @@ export function mount(section) {
       else {
         form.question.value ||= body.question; // nobody types it twice
         if (form.point(error)) turn.node.remove();
-        else turn.fail(error.message);
+        else turn.fail(error.message, error.code);
       }
     } finally {
       if (running?.signal === signal) {
@@ -84,8 +84,10 @@ export function mount(section) {
 class Form {
   constructor(send) {
     this.count = el("summary", {});
-    const counted = (pages) => { this.count.textContent = pages ? `Pages and files (${pages})` : "Pages and files"; };
-    counted(0);
+    const counted = (pages) => {
+      this.count.textContent = pages ? `Pages and files (${pages})` : "Pages and files";
+      this.offer(Boolean(pages));
+    };
     this.pages = pageField({ changed: counted });
     this.question = el("textarea", {
       rows: 2, required: true, maxlength: LONGEST, id: "question", placeholder: "Your question",
@@ -97,7 +99,7 @@ class Form {
       },
     });
     this.wrong = el("div", {});
-    this.search = el("input", { type: "checkbox" });
+    this.search = el("input", { type: "checkbox", onchange: () => { this.chosen = true; } });
     this.searching = el("label", { class: "check", hidden: true }, this.search, "Search the web");
     this.indexes = el("span", { class: "row" });
     this.budget = el("input", { type: "number", min: 1, step: 1, placeholder: "chosen for you", inputmode: "numeric" });
@@ -112,6 +114,14 @@ class Form {
       this.wrong,
       el("div", { class: "row" }, this.searching, this.indexes, el("span", { class: "grow" }), this.fresh, this.halt, this.go),
       this.hint);
+    counted(0);
+  }
+
+  /** Choose what is asked unless somebody chose it: given pages alone; else the web, or the only index. */
+  offer(hasPages) {
+    if (this.chosen || !this.boxes) return;
+    this.search.checked = !hasPages && !this.searching.hidden;
+    if (this.boxes.length === 1) this.boxes[0].checked = !hasPages && this.searching.hidden;
   }
 
   /** Learn what this server allows, and offer that. */
@@ -123,16 +133,16 @@ class Form {
       this.wrong.replaceChildren();
       this.indexes.replaceChildren();
       this.searching.hidden = !choices.search;
-      this.search.checked = choices.search;
       this.budget.max = choices.budget;
       this.pages.fetches(choices.fetch);
       this.material.open = !choices.search && !choices.indexes.length;
       this.boxes = choices.indexes.map((name) => {
-        const box = el("input", { type: "checkbox", value: name });
-        box.checked = choices.indexes.length === 1 && !choices.search;
+        const box = el("input", { type: "checkbox", value: name, onchange: () => { this.chosen = true; } });
         this.indexes.append(el("label", { class: "check" }, box, `Index: ${name}`));
         return box;
       });
+      this.chosen = false;
+      this.offer(Boolean(this.pages.names().length));
       this.hint.textContent = choices.model ? "" : "No model is set up here: answers are quotes of the pages.";
     } catch (error) {
       if (this.loading === load) this.wrong.replaceChildren(failure(error));
@@ -207,7 +217,7 @@ class Turn {
       this.timer ??= setTimeout(() => { this.timer = null; this.draw(); }, PAUSE);
     } else if (event.event === "citation") this.citations.push(event.citation);
     else if (event.event === "done") this.done(event.answer);
-    else if (event.event === "error") this.fail(event.message);
+    else if (event.event === "error") this.fail(event.message, event.code);
   }
 
   hit(query, hit) {
@@ -283,9 +293,15 @@ class Turn {
       + `.${missing ? ` ${without}.` : ""}${model ? ` ${model}` : ""}`;
   }
 
-  fail(message) {
+  fail(message, code = "") {
     this.failed = true;
     this.end();
+    if (code === "nothing_found") {
+      this.progress.nothing();
+      this.summary = `Nothing found: ${message}.`;
+      this.below.append(el("p", { class: "nothing" }, this.summary), ...[this.also()].filter(Boolean));
+      return;
+    }
     this.progress.fail();
     this.below.append(problem(message));
     this.summary = message;
@@ -315,7 +331,7 @@ class Turn {
     }
     const items = [...groups.values()].map((cited) => {
       const [first] = cited;
-      const facts = [first.site, (first.authors || []).join(", "), first.published].filter(Boolean).join(" · ");
+      const facts = [first.site, (first.authors || []).join(", "), dateOf(first.published || "")].filter(Boolean).join(" · ");
       return el("li", { class: "cited" },
         el("div", { class: "title" }, outside(first.url, this.name(first))),
         facts && el("div", { class: "muted" }, facts),

@@ -47,6 +47,14 @@ export function problem(message) {
   return el("p", { class: "problem", role: "alert" }, message);
 }
 
+/** Return a date of a page as people write it, as exact as the page says it: a year, a month or a day. */
+export function dateOf(text) {
+  const [, year, month, day] = /^(\d{4})(?:-(\d\d)(?:-(\d\d))?)?/.exec(text) || [];
+  if (!month) return text;
+  const parts = { year: "numeric", month: "long", ...(day ? { day: "numeric" } : {}), timeZone: "UTC" };
+  return new Date(Date.UTC(year, month - 1, day || 1)).toLocaleDateString("en-GB", parts);
+}
+
 /** Return a number with separators of thousands. */
 export function count(number) {
   return Number(number).toLocaleString("en");

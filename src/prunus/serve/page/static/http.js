@@ -2,12 +2,11 @@
 
 import { askKey, key } from "./key.js";
 
-/** What went wrong: `message` in one line, `param` the field that it is about or "", `status` of HTTP or 0. */
+/** What went wrong: `message` in one line, `param` the field that it is about or "", `status` of HTTP or 0, `code` of the server. */
 export class Failed extends Error {
-  constructor(message, param = "", status = 0) {
+  constructor(message, param = "", status = 0, code = "") {
     super(message);
-    this.param = param;
-    this.status = status;
+    Object.assign(this, { param, status, code });
   }
 }
 
@@ -76,7 +75,7 @@ export async function call(method, path, body, signal) {
 async function failed(response) {
   try {
     const { error } = await response.json();
-    return new Failed(error.message, error.param || "", response.status);
+    return new Failed(error.message, error.param || "", response.status, error.code || "");
   } catch {
     return new Failed(`the server said ${response.status}`, "", response.status);
   }

@@ -81,6 +81,12 @@ export class Progress {
     this.head.replaceChildren("Failed after ", time(this.seconds));
   }
 
+  nothing() {
+    this.end();
+    this.head.replaceChildren("Looked for ", time(this.seconds));
+    this.node.open = false;
+  }
+
   stop() {
     this.end();
     this.head.replaceChildren("Stopped after ", time(this.seconds));

@@ -53,6 +53,7 @@ export function mount(section) {
       limits ??= get("v1/choices");
       const pruning = new Pruning(asked);
       const [{ budget }] = await Promise.all([limits, pruning.again()]);
+      if (asked.budget === null) await pruning.toTenth(budget);
       said.replaceChildren();
       draw(result, pruning, budget);
       result.scrollIntoView({ block: "start", behavior: "smooth" });
@@ -98,6 +99,14 @@ class Pruning {
     }
     this.kept = this.got.kept;
     this.budget ??= this.got.budget;
+  }
+
+  /** Prune to a tenth of the pages: at the server's own budget a page of usual size would be kept whole. */
+  async toTenth(largest) {
+    const tenth = Math.min(largest, Math.max(LOWEST, Math.round(this.got.tokens_before / 100) * 10));
+    if (tenth >= this.got.budget) return;
+    this.budget = tenth;
+    await this.again();
   }
 }
 
