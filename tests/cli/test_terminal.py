@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+import time
 
 import pytest
 
-from prunus.cli.output import emit, emit_json, emit_piece, say
+from prunus.cli.output import emit, emit_json, emit_piece, say, working
 
 HOSTILE = "a\x1b]0;title\x07\x1b[2Jb\x9b31m\u202ec\u2066d\r\x08e\x7f\tf\n"
 SHOWN = "a]0;title[2Jb31mcde\tf\n"
@@ -30,3 +31,14 @@ def test_json_on_a_terminal_and_messages_hold_none_either(
     say(HOSTILE)
     shown = capsys.readouterr()
     assert not set("\x1b\x9b\x07\u202e\u2066\x08\x7f") & set(shown.out + shown.err)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1.3])
+def test_long_work_is_told_on_a_terminal(
+    seconds: float, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with working("pruning", quiet=False):
+        time.sleep(seconds)
+    told = capsys.readouterr()
+    assert ("pruning" in told.err) == bool(seconds) and not told.out

@@ -17,7 +17,7 @@ from ..engines import formats
 from ..evidence.documents import Documents
 from ..pages.links import make_absolute
 from ..pages.sources import Source, as_page, is_address, is_folder, pages_of
-from .output import one_line, progress, say
+from .output import one_line, progress, say, working
 
 STDIN: Final = "-"
 _MIB: Final = 1024 * 1024
@@ -107,7 +107,7 @@ def read_given(
     :raises BadInput: no page can be read.
     :raises OutsideFailed: no page can be read, and fetching the first one failed.
     """
-    with progress(len(pages), "reading", quiet) as step:
+    with working("reading", quiet or len(pages) > 1), progress(len(pages), "reading", quiet) as step:
 
         def arrived(page: Page) -> None:
             step()

@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any, Final
 
 import click
@@ -127,6 +128,34 @@ def progress(total: int, label: str, quiet: bool) -> Iterator[Callable[[], None]
     with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as bar:
         task = bar.add_task(label, total=total)
         yield lambda: bar.advance(task)
+
+
+@contextmanager
+def working(label: str, quiet: bool) -> Iterator[None]:
+    """Tell on a terminal what takes more than a second, and how long it has taken; nothing is printed meanwhile."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    ended = Event()
+
+    def show() -> None:
+        if ended.wait(1.0):
+            return
+        from rich.console import Console
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        columns = (SpinnerColumn(), TextColumn(label), TimeElapsedColumn())
+        with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as bar:
+            bar.add_task(label, total=None)
+            ended.wait()
+
+    thread = Thread(target=show, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def forget_stdout() -> None:

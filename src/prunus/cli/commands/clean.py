@@ -24,7 +24,7 @@ from ...pages.write.style import Style
 from ...pages.write.whole import write_tree
 from ..choices import FORMATS, PAGE, common, origin, shape
 from ..inputs import Given, is_saved, pages_given
-from ..output import Interrupted, counted, emit, emit_json, progress, say, settle, write_whole
+from ..output import Interrupted, counted, emit, emit_json, progress, say, settle, working, write_whole
 
 SUFFIXES: Final[dict[str, str]] = {"html": ".html", "markdown": ".md", "text": ".txt"}
 
@@ -64,7 +64,9 @@ class CleaningJob:
             closing(read_each([page.source for page, _ in wanted], self.settings, self.main)) as trees,
         ):
             started = time.perf_counter()
-            for (page, target), tree in zip(wanted, trees, strict=True):
+            for page, target in wanted:
+                with working("cleaning", self.quiet or len(wanted) > 1):
+                    tree = next(trees)
                 self._write(page, target, tree, started)
                 step()
                 started = time.perf_counter()

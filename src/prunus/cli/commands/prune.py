@@ -20,7 +20,7 @@ from ...evidence.documents import Documents
 from ...evidence.mark import text_for_file
 from ..choices import FORMATS, PAGE, budget, common, engines, granularity, options_from, origin, question, shape, stages
 from ..inputs import pages_given, read_given
-from ..output import counted, emit, emit_json, say, settle, shorten, write_whole
+from ..output import counted, emit, emit_json, say, settle, shorten, working, write_whole
 from ..trees import as_lines
 
 BELOW: Final = 20
@@ -107,12 +107,14 @@ def command(pages: tuple[str, ...], question: str, **flags: Any) -> None:
     if flags["follow"]:
         documents = with_links(documents, question, flags["follow"], settings)
     read = time.perf_counter() - started
-    context = pruner.prune(documents, question, flags["budget"], flags["format_"])
+    with working("pruning", flags["quiet"]):
+        context = pruner.prune(documents, question, flags["budget"], flags["format_"])
     seconds = {"read": read, **context.seconds}
     before = -1
     flags["as_json"] = flags["as_json"] or flags["json_full"]
     if flags["as_json"] or flags["report"] or not flags["quiet"]:  # counting costs time; only these show it
-        before = context.tokens_before()
+        with working("counting tokens", flags["quiet"]):
+            before = context.tokens_before()
     if flags["report"]:
         from ..report import write_report
 
