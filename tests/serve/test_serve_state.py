@@ -6,6 +6,7 @@ import logging
 import sqlite3
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.serve.filling import key_of
 from tests.serve.running import running
 
 from prunus.core.errors import PrunusError
+from prunus.core.settings import load_settings
 
 pytestmark = pytest.mark.full
 
@@ -124,3 +126,41 @@ def test_a_server_that_cannot_write_its_state_is_not_ready(tmp_path: Path) -> No
         state._writing.connection.execute("PRAGMA query_only = OFF")
         time.sleep(1.1)
         assert server.http.get("/readyz").status_code == 200
+
+
+def removed(file: Path) -> None:
+    file.unlink()
+
+
+def emptied(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+def replaced(file: Path) -> None:
+    key_of(str(file.with_name("new.db")), "stranger")
+    file.with_name("new.db").replace(file)
+
+
+@pytest.mark.parametrize("lose", [removed, emptied, replaced])
+def test_keys_of_a_state_that_is_gone_work_no_more(tmp_path: Path, lose: Callable[[Path], None]) -> None:
+    file = tmp_path / "home" / "serve.db"
+    head = key_of(str(file), "anna")
+    with running(tmp_path) as server:
+        assert server.http.get("/v1/models", headers=head).status_code == 200
+        lose(file)
+        assert server.http.get("/v1/models", headers=head).status_code == 503
+        assert server.http.get("/v1/models").status_code == 401 and server.http.get("/readyz").status_code == 503
+
+
+def test_a_process_that_takes_the_place_of_another_asks_for_keys_as_it_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need("fastapi")
+    from prunus.serve import start
+    from prunus.serve.options import ServeOptions
+
+    closed: list[bool] = []
+    monkeypatch.setattr(start, "_run", lambda app, *_: closed.append(app.state.server.closed))
+    with start._listen(ServeOptions(port=0)) as listening:
+        start._work(load_settings({"home": str(tmp_path)}), ServeOptions(), listening, True, closed=True)
+    assert closed == [True]  # though the state holds no key by now

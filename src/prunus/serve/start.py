@@ -59,9 +59,11 @@ def serve(settings: Settings, options: ServeOptions, *, quiet: bool = False, say
     if options.workers == 1:
         _run(app, listening, quiet)
         return
-    app.state.server.state.close()  # the application was made to find mistakes before any process starts
+    server = app.state.server
+    server.state.close()  # the application was made to find mistakes before any process starts
+    arguments = (settings, options, listening, quiet, server.closed)
     try:
-        _supervise(lambda: _Process(target=_work, args=(settings, options, listening, quiet)), options.workers)
+        _supervise(lambda: _Process(target=_work, args=arguments), options.workers)
     finally:
         listening.close()
 
@@ -133,10 +135,15 @@ def _allow_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def _work(settings: Settings, options: ServeOptions, listening: socket.socket, quiet: bool) -> None:
-    """Serve in one of several processes, which share the socket."""
+def _work(settings: Settings, options: ServeOptions, listening: socket.socket, quiet: bool, closed: bool) -> None:
+    """Serve in one of several processes, which share the socket.
+
+    :param closed: whether requests need a key, as it was when the server started: keys may be gone meanwhile.
+    """
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _run(create_app(settings, options), listening, quiet)
+    app = create_app(settings, options)
+    app.state.server.closed = closed
+    _run(app, listening, quiet)
 
 
 def _end_with_parent() -> None:

@@ -94,6 +94,7 @@ class ServerState:
                 raise BadInput(f"{place}: cannot be written ({error.strerror})", subject=place) from error
         self._writing = _Slot(self._connect())
         self._reading = _Slot(self._connect())
+        self._opened = () if self._postgres else self._on_disk()
         with self._detailed(writes=True) as run:  # the operator must see where the state is; clients must not
             for statement in _SCHEMA:
                 run(statement)
@@ -201,6 +202,14 @@ class ServerState:
             raise BadInput(f"{self._path}: {error}; name another file", subject=str(self._path)) from error
         return made
 
+    def _on_disk(self) -> tuple[int, ...]:
+        """Return which file stands at the path; () where there is none, or an empty one."""
+        try:
+            found = self._path.stat()
+        except OSError:
+            return ()
+        return (found.st_dev, found.st_ino) if found.st_size else ()
+
     @contextmanager
     def transaction(self, writes: bool = True) -> Iterator[Any]:
         """Yield a function that runs a statement and returns its rows; all statements hold, or none.
@@ -232,6 +241,12 @@ class ServerState:
                         slot.connection.execute("SELECT pg_advisory_xact_lock(7305812)")
                     yield slot.on_postgres
                 return
+            if (
+                self._on_disk() != self._opened
+            ):  # else keys that are gone would go on to work, and none could be revoked
+                raise StateFailed(
+                    f"{self._path}: removed, replaced or emptied; start the server again", subject="state"
+                )
             slot.connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
             try:
                 yield slot.on_sqlite
