@@ -20,6 +20,10 @@ OPEN = "<template shadowrootmode=open>"
         (f"<ul>{''.join(f'<li><x-y>{OPEN}<b>{n}</b></template></x-y></li>' for n in range(3))}</ul>", "0\n1\n2"),
         ("<x-y><template><p>no shadow</p></template>light</x-y>", "light"),
         (f"<li>{OPEN}no host</template>light</li>", "light"),
+        ("<p><template shadowrootmode=CLOSED>shut <slot></slot></template>light</p>", "shut light"),
+        (f"<x-y>{OPEN}<p>first</template><template shadowrootmode=closed>second</template></x-y>", "first"),
+        ("<x-y><template shadowrootmode=none>no root</template>light</x-y>", "light"),
+        (f"<template><x-y>{OPEN}inert</template></x-y></template>light", "light"),
     ],
 )  # fmt: skip
 def test_a_shadow_root_is_shown_with_its_slots(page: str, shown: str) -> None:

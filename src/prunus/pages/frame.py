@@ -65,8 +65,12 @@ _BLOCK: Final = re.compile(r"<(?:p|br|div|li|h[1-6]|table|pre)\b", re.IGNORECASE
 
 def has_few_words(tree: Tree) -> bool:
     """Tell whether a page shows so few words that it may be a frame."""
-    # few pages are short: to count the words of every page costs a twentieth of cleaning
-    return sum(map(len, tree.text)) <= _MANY_LETTERS and _body_words(tree) <= _MOST_WORDS
+    letters = 0
+    for text in tree.text:  # few pages are short: to count the words of every page costs a twentieth of cleaning
+        letters += len(text)
+        if letters > _MANY_LETTERS:
+            return False
+    return _body_words(tree) <= _MOST_WORDS
 
 
 def _body_words(tree: Tree) -> int:

@@ -7,11 +7,11 @@ rules cannot be trusted to say what a reader sees, the element stays; ``docs/dec
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 from . import rules
-from .css import ALL, declarations, declared, unseen_by
+from .css import ALL, declarations, declared
 from .hidden import Styles
 from .parse import Document, Element, SelectorSyntaxError, ShadowRoot
 from .stylesheet import Rule, StyleSheet, may_hide, on_screen, separate
@@ -103,7 +103,6 @@ class Sheets:
         styles = _styles_of(document)
         self.sheets = [StyleSheet(css) for css in styles]
         self.parts = [sheet.parts for sheet in self.sheets]
-        self.have_variables = any("var(" in style for style in styles)
         self.layers: dict[str, int] = {}
 
     def rules(self, wanted: Sequence[set[int]]) -> Iterator[Rule]:
@@ -151,17 +150,19 @@ def hidden_by_sheets(document: Document, sheets: Sheets, inline: Styles) -> Hidd
     """
     if not any(sheet.suspects for sheet in sheets.sheets):
         return {}
-    variables = inline.variables if sheets.have_variables else {}
-    hiding = [
+    suspected = [
         (rule, selector)
         for rule in sheets.rules([set(sheet.suspects) for sheet in sheets.sheets])
-        if may_hide(rule.body, variables)
         for selector in selectors_of(rule.selector)
-        if not _SCRIPTED.search(selector)
     ]
-    if len(hiding) > _MANY:
+    if len(suspected) > _MANY:  # most rules of most pages are for other pages
         names = names_on(document)
-        hiding = [(rule, selector) for rule, selector in hiding if is_on(selector, names)]
+        suspected = [(rule, selector) for rule, selector in suspected if is_on(selector, names)]
+    hiding = [
+        (rule, selector)
+        for rule, selector in suspected
+        if not _SCRIPTED.search(selector) and may_hide(inline.values(rule.body))
+    ]
     if not hiding:
         return {}
     if not affordable(document, [selector for _, selector in hiding]):
@@ -181,7 +182,7 @@ def hidden_by_sheets(document: Document, sheets: Sheets, inline: Styles) -> Hidd
     words = [word for word, hides in _AT_STAKE if hides.search(said)]
     if not add_others(cascade, sheets, {rule for rule, _ in hiding}, words):
         return {}
-    hidden = _hidden(cascade, variables)
+    hidden = _hidden(cascade, inline)
     return _shown_again(document, sheets, hidden) if hidden and _few_letters(document, hidden) else {}
 
 
@@ -301,7 +302,7 @@ def _matched(elements: list[Element], selector: str) -> Iterator[Element]:
         return
 
 
-def _hidden(cascade: Cascade, variables: Mapping[str, str]) -> dict[Element, bool]:
+def _hidden(cascade: Cascade, inline: Styles) -> dict[Element, bool]:
     """Return the elements whose cascade hides them, and whether that is by ``visibility`` alone."""
     hidden: dict[Element, bool] = {}
     known: dict[Any, frozenset[str]] = {}  # by rules and inline style: most elements share them
@@ -312,7 +313,7 @@ def _hidden(cascade: Cascade, variables: Mapping[str, str]) -> dict[Element, boo
             continue  # meant to be read, by a screen reader
         key = (tuple(matched), element.attr("style"))
         if key not in known:
-            known[key] = unseen_by(declared(cascade.style_of(element), variables))
+            known[key] = inline.unseen_by(cascade.style_of(element))
         by = known[key]
         # rules give a row of inline blocks no font size, so that no gap is between them; each block has its own. Of
         # colours of what is inside nothing is known

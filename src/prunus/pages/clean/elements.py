@@ -221,8 +221,12 @@ _DRAWN_WORDS: Final = 4  # of a drawing that is no icon
 def unread_kind(node: Element) -> str:
     """Return what an element that is dropped shows a reader: a form field, a drawing, another page; '' for nothing."""
     if node.tag == "input":
+        if (node.attr("type") or "").strip().lower() not in _FIELDS:
+            return ""
         name = " ".join(node.attr(attr) or "" for attr in ("name", "id", "aria-label"))
-        return "form field" if (node.attr("type") or "").strip().lower() in _FIELDS and not _OWN.search(name) else ""
+        return "" if _OWN.search(name) else "form field"
+    if node.tag == "svg" and node.select_one("text") is None:  # most drawings are icons
+        return ""
     if any((node.attr(side) or "").strip().removesuffix("px") in ("0", "1") for side in ("width", "height")):
         return ""
     if node.tag == "svg":

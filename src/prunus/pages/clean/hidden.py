@@ -11,12 +11,12 @@ import unicodedata
 from typing import Any, Final
 
 from . import rules
-from .css import ALL, declared, is_shown_by, unseen_by, without_comments
+from .css import ALL, declared, is_harmless, is_shown_by, unseen_by, without_comments
 from .parse import Document, Element, Text
 
 _PICTURES: Final = frozenset({"img", "picture", "svg", "video", "audio", "iframe", "object", "canvas"})
 _RUN: Final = re.compile(r"\d+|[^\W\d_]+")
-_SET: Final = re.compile(r"(?<![\w-])(--[\w-]++)\s*+:\s*+([^;{}]++)")
+_SET: Final = re.compile(r"--(?<![\w-]--)([\w-]++)\s*+:\s*+([^;{}]++)")
 """A variable of CSS and its value."""
 
 
@@ -47,7 +47,8 @@ class Styles:
         """Return the properties by which a style hides; see :func:`~prunus.pages.clean.css.unseen_by`."""
         known = self._unseen.get(style)
         if known is None:
-            known = self._unseen[style] = unseen_by(self.values(style))
+            known = frozenset() if is_harmless(style) else unseen_by(self.values(style))
+            self._unseen[style] = known
         return known
 
 
@@ -57,7 +58,7 @@ def _variables(document: Document) -> dict[str, str]:
     styles += [element.attr("style") or "" for element in document.select("[style*='--']")]
     values: dict[str, set[str]] = {}
     for name, value in _SET.findall(without_comments(";".join(styles))):
-        values.setdefault(name, set()).add(value.partition("!")[0].strip().lower())
+        values.setdefault(f"--{name}", set()).add(value.partition("!")[0].strip().lower())
     return {name: several.pop() for name, several in values.items() if len(several) == 1}
 
 
@@ -78,13 +79,12 @@ def _is_wholly_hidden(element: Element, styles: Styles) -> bool:
 
 
 def _has_hidden_attribute(element: Element) -> bool:
-    attr = element.attr
-    if (attr("aria-hidden") or "").lower() == "true" and is_decoration(element):
+    attrs = element.attrs
+    if "aria-hidden" in attrs and (element.attr("aria-hidden") or "").lower() == "true" and is_decoration(element):
         return True
-    hidden = attr("hidden")
-    if hidden is not None and hidden.lower() != "until-found":
+    if "hidden" in attrs and (element.attr("hidden") or "").lower() != "until-found":
         return True
-    return attr("popover") is not None or (element.tag in rules.DISSOLVED and has_hidden_class(element))
+    return "popover" in attrs or (element.tag in rules.DISSOLVED and has_hidden_class(element))
 
 
 class Inside:
@@ -132,7 +132,8 @@ def is_struck(element: Element) -> bool:
     """Tell whether an inline style, or the class of that name in Tailwind, strikes an element's words through."""
     if "line-through" in (element.attr("style") or ""):
         return True
-    return "line-through" in (element.attr("class") or "").split()
+    names = element.attr("class") or ""
+    return "line-through" in names and "line-through" in names.split()
 
 
 def has_hidden_class(element: Element) -> bool:

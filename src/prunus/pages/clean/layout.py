@@ -49,6 +49,7 @@ PARTED: Final = frozenset(
 )
 """Inline elements that a display of their own parts; the others are apart anyway, or belong to the word before."""
 
+_CLASSED: Final = ",".join(f"{tag}[class]" for tag in sorted(PARTED))
 _PROPERTIES: Final = ("display", "float", "white-space", "user-select")
 _ON_ALL_TAGS: Final = re.compile(
     r"white-space|user-select|display\s*+:\s*+(?:block )?[a-z-]{0,16}?(?:flex|grid|box)", re.IGNORECASE
@@ -154,8 +155,7 @@ def _by_sheets(document: Document, sheets: Sheets) -> Iterator[tuple[Element, Ma
 
 def _inline_names(document: Document) -> set[str]:
     """Return the tags, classes and ids of the inline elements of a page, as selectors write them."""
-    elements = [element for tag in PARTED for element in document.select(tag)]
-    classes = {element.attr("class") or "" for element in elements}
+    classes = {element.attr("class") or "" for element in document.select(_CLASSED)}
     names = {f".{name}" for name in " ".join(classes).split()}
     return names | {f"#{element.attr('id')}" for element in document.select("[id]")} | PARTED
 

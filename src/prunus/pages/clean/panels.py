@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from .parse import Document, Element, Text
-from .rules import DROPPED
+from .rules import DROPPED, INLINE
 
 _CONTROLS: Final = (
     "[aria-controls],[data-bs-target^='#'],[data-target^='#'],[data-toggle][href^='#'],[data-bs-toggle][href^='#'],"
@@ -29,6 +29,7 @@ _OVER: Final = re.compile(
 )
 _STRING: Final = re.compile(r"[\"']#?([\w-]{1,80})[\"']")
 _INPUTS: Final = frozenset({"input", "select", "textarea"})
+_NO_PANELS: Final = DROPPED | INLINE
 _LONGEST: Final = 200  # code points of a control's words; a longer text is no label
 _LEVELS: Final = 5  # of panels in panels
 _MOST: Final = 2_000  # controls of a page
@@ -46,7 +47,8 @@ def opened_panels(
     """
     hidden: dict[str, list[Element]] = {}
     for element in marked:
-        if not isinstance(element, Element):  # a comment or a text inside a hidden element
+        # a comment or a text inside a hidden element is none
+        if not isinstance(element, Element) or element.tag in _NO_PANELS or not element.children:
             continue
         name = element.attr("id")
         if (name or element.attr("role") == "tabpanel") and is_unseen(element):

@@ -17,7 +17,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import Any, Final, TypeAlias
 
@@ -85,6 +85,7 @@ def renamed(page: str | bytes) -> tuple[Any, list[int]]:
     return content[:0].join([*parts, content[done:]]), places
 
 
+_parse: Final = partial(turbohtml.parse, allow_declarative_shadow_roots=False)  # shown by shadow.py, closed ones too
 Node: TypeAlias = turbohtml.Node
 MAX_BYTES: Final = 64 * 1024 * 1024
 """Limit of a page, in bytes or code points."""
@@ -308,9 +309,9 @@ def parse(markup: str | bytes, charset: str = "", name: str = "page") -> Documen
     if multiplies(page, tags):
         markup = renamed(page)[0]
     if isinstance(markup, str):
-        return _with_one_root(turbohtml.parse(markup, positions=False))
+        return _with_one_root(_parse(markup, positions=False))
     parsed = _parse_bytes(markup, charset)
-    return _with_one_root(turbohtml.parse(parsed, positions=False) if isinstance(parsed, str) else parsed)
+    return _with_one_root(_parse(parsed, positions=False) if isinstance(parsed, str) else parsed)
 
 
 def _with_one_root(document: Document) -> Document:
@@ -365,7 +366,7 @@ def parse_with_places(text: str) -> tuple[Document, str, Sequence[int]]:
     added: Sequence[int] = ()
     if multiplies(text, _count_tags(text)):
         text, added = renamed(text)
-    return _with_one_root(turbohtml.parse(text, positions=True)), text, added
+    return _with_one_root(_parse(text, positions=True)), text, added
 
 
 def line_starts(text: str) -> Sequence[int]:
@@ -396,9 +397,9 @@ def _parse_bytes(markup: bytes, charset: str) -> Document | str:
     if _is_no_utf16(markup, charset):
         charset = ""
     try:
-        document = turbohtml.parse(markup, encoding=charset or None, detect_encoding=True, positions=False)
+        document = _parse(markup, encoding=charset or None, detect_encoding=True, positions=False)
     except (LookupError, ValueError):  # the transport's charset is unknown: use the page's own
-        document = turbohtml.parse(markup, detect_encoding=True, positions=False)
+        document = _parse(markup, detect_encoding=True, positions=False)
     if document.encoding == "replacement":  # an encoding that browsers refuse to read
         return decode(markup, charset)
     if markup.isascii() or markup.startswith(_WIDE_BOMS):
@@ -409,7 +410,7 @@ def _parse_bytes(markup: bytes, charset: str) -> Document | str:
     share = 0 if guessed and document.encoding == _WESTERN else _AS_MANY if guessed else _OTHER_NAMED
     text = _decode_utf8(markup, share)
     if not text and charset and not _decode_named(markup, document.encoding or ""):
-        detected = turbohtml.parse(markup, detect_encoding=True, positions=False)  # without the transport's charset
+        detected = _parse(markup, detect_encoding=True, positions=False)  # without the transport's charset
         if _decode_named(markup, detected.encoding or ""):
             return detected
     return text or document

@@ -1,7 +1,8 @@
-"""Puts declarative shadow roots (``<template shadowrootmode=open>``) where a browser shows them: in their hosts.
+"""Puts declarative shadow roots (``<template shadowrootmode>``) where a browser shows them: in their hosts.
 
-Slots get what is assigned to them; other children of a host are not shown, and go. A shadow root's own style sheets
-apply to it alone: what they hide is marked as ``hidden``, and the sheets go.
+A closed root is closed to scripts alone, and is shown as an open one is. Slots get what is assigned to them; other
+children of a host are not shown, and go. A shadow root's own style sheets apply to it alone: what they hide is marked
+as ``hidden``, and the sheets go.
 """
 
 from __future__ import annotations
@@ -9,12 +10,17 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from . import rules
 from .cascade import Sheets, hidden_by_sheets
 from .css import declared, unseen_by
 from .hidden import Styles
 from .parse import Document, Element, SelectorSyntaxError
 
-MARK: Final = "shadowrootmode"
+_ROOTS: Final = "template[shadowrootmode=open i],template[shadowrootmode=closed i]"
+_HOSTS: Final = rules.HEADINGS | frozenset(
+    "article aside blockquote body div footer header main nav p section span".split()
+)
+"""Elements that can have a shadow root, besides those that a page names itself."""
 
 _OF_LIGHT: Final = re.compile(r":(?:host|:slotted\(([^()]*)\))\s*\{([^{}]*)\}")
 """A rule for the host of a shadow root, or for what is in its slots."""
@@ -22,6 +28,16 @@ _OF_LIGHT: Final = re.compile(r":(?:host|:slotted\(([^()]*)\))\s*\{([^{}]*)\}")
 
 def show_shadows(document: Document) -> None:
     """Move the content of each shadow root of a document into its host."""
+    templates = document.select(_ROOTS)
+    if not templates:
+        return
+    for template in templates:
+        host: Any = template.parent
+        if isinstance(host, Element) and (host.tag in _HOSTS or "-" in host.tag) and host.shadow_root is None:
+            root = host.attach_shadow()
+            for node in [inner for content in template.children for inner in content.children]:
+                root.append(node)
+            template.decompose()
     waiting = [element for element in document.select("*") if element.shadow_root]
     while waiting:
         host = waiting.pop()

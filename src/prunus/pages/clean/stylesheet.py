@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from ...core.text.numbers import bounded_float
-from .css import declared, escaped, unseen_by, without_comments
+from .css import escaped, unseen_by, without_comments
 
 _SPACES: Final = b" \t\r\n\f"
 _HIDES: Final = (
@@ -134,9 +134,9 @@ def _parts_with(squeezed: bytes, words: tuple[bytes, ...], says: re.Pattern[byte
     return result
 
 
-def may_hide(body: str, variables: Mapping[str, str]) -> bool:
+def may_hide(values: Mapping[str, str]) -> bool:
     """Tell whether the declarations of a rule hide an element, in whatever way it is positioned."""
-    return bool(unseen_by({**declared(body, variables), "position": "fixed"}))
+    return bool(unseen_by({**values, "position": "fixed"}))
 
 
 class StyleSheet:

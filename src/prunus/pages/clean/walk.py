@@ -52,7 +52,7 @@ from .language import language_of
 from .layout import AFTER, APART, LINES, ON_LINE, RAW, UNSEEN, Layout, after, layout_of
 from .panels import opened_panels
 from .parse import FORMER, Document, Element, Text, parse, without_surrogates
-from .shadow import MARK, show_shadows
+from .shadow import show_shadows
 from .tree_builder import FILLED, START, GrowingTree, close_gaps, drop_doubled_noscripts, strike
 
 _ISOLATING: Final = frozenset({"caption", "object", "td", "th"})
@@ -105,14 +105,11 @@ _HOLD_ROWS: Final = frozenset({"table", "tr", "thead", "tbody", "tfoot"})
 """Parents in which empty rows and cells are kept. Elsewhere, as in formulas, they are not part of a table."""
 
 _MARKED: Final = (
-    "[style],[hidden],[aria-hidden],[popover],[lang],.sortkey,.line-through,a a,button button,math,"
-    f"{MAY_BE_ICONS},{ROWS}"
+    "[style],[hidden],[aria-hidden],[popover],[lang],.sortkey,.line-through,[class*=whitespace-pre],a a,button button,"
+    f"math,{MAY_BE_ICONS},{ROWS}"
 )
 """Elements that the walk looks at closely: perhaps hidden, laid out by their style, nested links and buttons, formulas,
 and those with a language."""
-
-_PRE_CLASS: Final = "[class*=whitespace-pre]"
-"""Elements whose white space Tailwind's classes keep."""
 
 _NEAR: Final = 16
 """Open elements among which a heading is looked for."""
@@ -161,10 +158,10 @@ def walk_page(
     :returns: the tree, and with ``with_origins`` the DOM node of each of its nodes (else an empty list).
     """
     document = document or parse(markup, charset, name)
-    walk = _walked(document, markup, with_origins)
+    walk = _walked(document, with_origins)
     # surrogates in kept text are rare: only such a page is parsed a second time, without them
     if isinstance(markup, str) and not markup.isascii() and _holds_surrogates(walk):
-        walk = _walked(parse(without_surrogates(markup), charset, name), markup, with_origins)
+        walk = _walked(parse(without_surrogates(markup), charset, name), with_origins)
     if not walk.tag:  # a frameset has no body
         walk.tag, walk.depth, walk.text, walk.attrs = ["html"], [0], [""], [None]
     if walk.noscripts and drop_doubled_noscripts(walk, walk.noscripts):
@@ -185,20 +182,12 @@ def walk_page(
     return tree, walk.origins or []
 
 
-def _walked(document: Document, markup: str | bytes, with_origins: bool) -> _Walk:
-    """Return the walk over a document.
-
-    :param markup: its source: what stands nowhere in it need not be looked for.
-    """
-    if _is_in(MARK, markup):
-        show_shadows(document)
+def _walked(document: Document, with_origins: bool) -> _Walk:
+    """Return the walk over a document."""
+    show_shadows(document)
     walk = _Walk(with_origins)
-    walk.run(document, f"{_MARKED},{_PRE_CLASS}" if _is_in("whitespace-pre", markup) else _MARKED)
+    walk.run(document)
     return walk
-
-
-def _is_in(word: str, markup: str | bytes) -> bool:
-    return word in markup if isinstance(markup, str) else word.encode() in markup
 
 
 def _plural(name: str) -> str:
@@ -246,14 +235,11 @@ class _Walk(GrowingTree):
         self.told: set[Any] = set()  # the texts of ``layout``, which is looked up for few elements
         self.settled: set[Any] = set()
 
-    def run(self, document: Document, looked_at: str = _MARKED) -> None:
-        """Walk the DOM once, in document order, without recursion.
-
-        :param looked_at: selector of the elements to look at closely.
-        """
+    def run(self, document: Document) -> None:
+        """Walk the DOM once, in document order, without recursion."""
         element, words = Element, Text  # locals: module names are slow to look up in compiled code
         self.styles = Styles(document)
-        marked = document.select(looked_at)  # one native search is cheaper than a test of every element
+        marked = document.select(_MARKED)  # one native search is cheaper than a test of every element
         self.marked = set(marked)
         sheets = Sheets(document)
         self.hidden = hidden_by_sheets(document, sheets, self.styles)

@@ -172,7 +172,12 @@ def _seams(tree: Tree) -> list[int]:
         known = tree.cache[key] = []
         canonical, starts = tree.canonical, tree.starts
         for node, text in enumerate(tree.text):
-            if text[:1] == " " and canonical[starts[node] - 1 : starts[node]] == " " and not _is_raw(tree, node):
+            if (
+                text
+                and text[0] == " "
+                and canonical[starts[node] - 1 : starts[node]] == " "
+                and not _is_raw(tree, node)
+            ):
                 known.append(node)
     return known
 
