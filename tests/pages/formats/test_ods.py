@@ -61,8 +61,8 @@ STYLES = '<style:style style:name="off"><style:table-properties table:display="f
 
 def test_only_visible_sheets_rows_and_columns_are_shown() -> None:
     assert cleaned(Engine(), spreadsheet(BODY + sheet("Gone", row("x"), style="off"), STYLES)) == (
-        "<section><h2>Tides</h2><table><caption>Heights & depths</caption><thead><tr><th>Port<th>Depth"
-        "<tbody><tr><td>Inner<td>2.5 m<tr><td>Outer far<td>31</table><p><a href=https://a.org/>See this<br>two</a></section>"
+        "<section><h2><data value=sheet>Tides</data></h2><table><caption>Heights & depths</caption><thead><tr><th>Port<th>Depth"
+        "<tbody><tr><td>Inner<td>2.5 m<tr><td><data value=row-5>Outer far</data><td>31</table><p><a href=https://a.org/><data value=row-9>See this<br>two</data></a></section>"
     )
 
 
@@ -74,14 +74,14 @@ def test_merged_and_repeated_cells() -> None:
         row(cell("d", number_columns_repeated="2")),
     )
     assert cleaned(Engine(), spreadsheet(body)) == (
-        "<section><h2>S</h2><table><tr><td rowspan=2>a<td>b<tr><td>c<tr><td>d<td>d</table></section>"
+        "<section><h2><data value=sheet>S</data></h2><table><tr><td rowspan=2>a<td>b<tr><td>c<tr><td>d<td>d</table></section>"
     )
 
 
 def test_a_row_that_is_repeated_over_and_over_is_written_so_often_and_then_named() -> None:
     body = sheet("S", row("a", "b"), row("c", "d", number_rows_repeated="1048000"), row("e", "f"))
     found = cleaned(Engine(), spreadsheet(body))
-    assert "<tr><td>c<td>d<tr><td>c<td>d" in found and "<td>e<td>f" in found
+    assert "<tr><td>c<td>d<tr><td>c<td>d" in found and "<td><data value=row-1048002>e</data><td>f" in found
     assert found.count("<td>c") == 10_001
     assert "repeats the row above, 1,048,000 times in all" in found
 
@@ -113,7 +113,7 @@ def test_cells_over_the_limit_are_left_out_with_a_note() -> None:
     found = cleaned(Engine(max_cells=2), spreadsheet(sheet("S", row("a", "b"), row("c", "d")) + sheet("T", row("e"))))
     assert (
         found
-        == "<section><h2>S</h2><p><em>The sheet is cut at row 2: the limit of cells is reached.</em></p><table><tr><td>a<td>b</table></section>"
+        == "<section><h2><data value=sheet>S</data></h2><p><em>The sheet is cut at row 2: the limit of cells is reached.</em></p><table><tr><td>a<td>b</table></section>"
     )
 
 

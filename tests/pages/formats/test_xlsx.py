@@ -69,7 +69,7 @@ def test_visible_sheets_are_sections_in_order() -> None:
         {"Secret": "hidden", "Deep": "veryHidden"},
     )
     assert cleaned(Engine(), content) == (
-        f"<section><h2>Ports & more</h2>{TABLE}</section><section><h2>Tides</h2>{TABLE}</section>"
+        f"<section><h2><data value=sheet>Ports & more</data></h2>{TABLE}</section><section><h2><data value=sheet>Tides</data></h2>{TABLE}</section>"
     )
 
 
@@ -107,11 +107,11 @@ def test_a_workbook_that_a_program_wrote() -> None:
     buffer = io.BytesIO()
     book.save(buffer)
     assert cleaned(Engine(), buffer.getvalue()) == (
-        "<section><h2>Tides</h2><table><caption>Heights at the harbour</caption><thead><tr><th>Port<th>High<th>Low"
+        "<section><h2><data value=sheet>Tides</data></h2><table><caption>Heights at the harbour</caption><thead><tr><th>Port<th>High<th>Low"
         "<tbody><tr><td><a href=https://example.org/inner>Inner</a><td>2.5<td>2024-05-01"
         "<tr><td>Outer<td>25.6%<td>2 May 2024 6:30 PM</table>"
-        "<table><thead><tr><th>id<th>ok<tbody><tr><td>7<td>TRUE</table><p>A note below<br>in two lines</section>"
-        "<section><h2>Groups</h2><table><thead><tr><th rowspan=2>Region<th colspan=2>Height<tr><th>min<th>max"
+        "<table><thead><tr><th><data value=row-2>id</data><th>ok<tbody><tr><td>7<td>TRUE</table><p><data value=row-9>A note below<br>in two lines</data></section>"
+        "<section><h2><data value=sheet>Groups</data></h2><table><thead><tr><th rowspan=2>Region<th colspan=2>Height<tr><th>min<th>max"
         "<tbody><tr><td rowspan=2>North<td>1<td>2<tr><td>3<td>4</table></section>"
     )
 
@@ -137,7 +137,7 @@ def test_shared_strings_keep_their_runs_and_leave_readings_out() -> None:
     )
     body = '<sheetData><row><c t="s"><v>0</v></c><c t="s"><v>1</v></c><c t="s"><v>99</v></c></row></sheetData>'
     assert cleaned(Engine(), workbook({"S": body}, sharedStrings=texts)) == (
-        "<section><h2>S</h2><table><tr><td>Hafen West<td>a<br>b</table></section>"
+        "<section><h2><data value=sheet>S</data></h2><table><tr><td>Hafen West<td>a<br>b</table></section>"
     )
 
 
@@ -148,13 +148,19 @@ def test_formulas_show_what_was_saved_with_them() -> None:
 
 
 AREAS = {
-    "one empty row": ({(0, 0): "a", (0, 1): "b", (2, 0): "c"}, "<table><tr><td>a<td>b</table><p>c"),
-    "one empty column": ({(0, 0): "a", (1, 0): "b", (0, 2): "c"}, "<table><tr><td>a<tr><td>b</table><p>c"),
+    "one empty row": (
+        {(0, 0): "a", (0, 1): "b", (2, 0): "c"},
+        "<table><tr><td>a<td>b</table><p><data value=row-3>c</data>",
+    ),
+    "one empty column": (
+        {(0, 0): "a", (1, 0): "b", (0, 2): "c"},
+        "<table><tr><td>a<tr><td>b</table><p><data value=row-1>c</data>",
+    ),
     "an empty cell is no gap": ({(0, 0): "a", (1, 1): "b"}, "<table><tr><td>a<td><tr><td><td>b</table>"),
-    "far away": ({(0, 0): "a", (900_000, 9000): "b"}, "<p>a<p>b"),
+    "far away": ({(0, 0): "a", (900_000, 9000): "b"}, "<p>a<p><data value=row-900001>b</data>"),
     "one table with a gap": (
         {(0, 0): "Port", (0, 1): "Depth", (1, 0): "x", (1, 1): "1", (3, 0): "y", (3, 1): "2"},
-        "<table><thead><tr><th>Port<th>Depth<tbody><tr><td>x<td>1<tr><td>y<td>2</table>",
+        "<table><thead><tr><th>Port<th>Depth<tbody><tr><td>x<td>1<tr><td><data value=row-4>y</data><td>2</table>",
     ),
 }
 
@@ -163,7 +169,8 @@ AREAS = {
 def test_empty_rows_and_columns_separate_tables(cells: dict[tuple[int, int], str], expected: str) -> None:
     import prunus
 
-    assert prunus.clean(to_markup(Sheet("S", cells), Allowance(""))) == expected
+    html = prunus.clean(to_markup(Sheet("S", cells), Allowance("")))
+    assert html == f"<section><h2><data value=sheet>S</data></h2>{expected}</section>"
 
 
 @pytest.mark.parametrize(

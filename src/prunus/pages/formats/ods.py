@@ -8,7 +8,7 @@ from typing import Final
 
 from ...core.types import Page
 from ._common.allowance import Allowance
-from ._common.write import document, escape_text, note
+from ._common.write import document
 from ._common.xml import StopReading, cut_bytes, is_flat, walk_xml, whole_number, xml_bytes
 from ._common.zip import Archive
 from ._sheets.regions import Sheet, to_markup
@@ -57,11 +57,7 @@ class Engine:
             raise allowance.fault(
                 "this spreadsheet shows no cells, or is password-protected; save it without its password"
             )
-        sections = []
-        for sheet in reader.sheets:
-            body = "".join(map(note, sheet.notes)) + to_markup(sheet, allowance)
-            sections.append(f"<section><h2>{escape_text(sheet.name)}</h2>{body}</section>")
-        return document(sections)
+        return document(to_markup(sheet, allowance) for sheet in reader.sheets)
 
 
 class _Content:
@@ -83,6 +79,7 @@ class _Content:
         self._hidden: list[int] = []  # sorted columns
         self._repeat, self._row_repeat = 1, 1
         self._row_hidden = False
+        self._rows_hidden = 0
         self._row_cells: list[tuple[int, str, str, int, int]] = []
         self._text: list[str] | None = None
         self._size = 0  # letters of the cell so far
@@ -175,6 +172,7 @@ class _Content:
     def _end_row(self, sheet: Sheet) -> None:
         """Put the cells of a row into the sheet, once for each repetition of the row."""
         if self._row_hidden:
+            self._rows_hidden += self._row_repeat
             return
         hidden, allowance = self._hidden, self._allowance
         for repetition in range(self._row_repeat if self._row_cells else 0):
@@ -188,6 +186,7 @@ class _Content:
                     self.sheets.append(sheet)
                     raise StopReading
                 place = (self._row, column - bisect_left(hidden, column))
+                sheet.numbers[self._row] = self._row + self._rows_hidden + 1
                 sheet.cells[place] = text
                 if link:
                     sheet.links[place] = link

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ...core.types import Page
 from ._common.allowance import Allowance
 from ._common.ooxml import main_part, relations
-from ._common.write import document, escape_text, note
+from ._common.write import document
 from ._common.zip import Archive
 from ._sheets.regions import Sheet, to_markup
 from ._sheets.workbook import Book, Cells, CellStyles, DeclaredTable, SharedTexts
@@ -60,11 +60,7 @@ class Engine:
         for title, id in book.sheets:
             link = links.get(id)
             if link is not None and link.kind == "worksheet" and link.target in archive:
-                sheet = _read_sheet(archive, link.target, title, texts.found, styles)
-                body = to_markup(sheet, allowance)
-                sections.append(
-                    f"<section><h2>{escape_text(title)}</h2>{''.join(map(note, sheet.notes))}{body}</section>"
-                )
+                sections.append(to_markup(_read_sheet(archive, link.target, title, texts.found, styles), allowance))
         if not sections:
             raise archive.fault("this workbook shows no sheet with cells; make its sheets visible and save it again")
         return document(sections)

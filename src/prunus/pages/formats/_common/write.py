@@ -17,6 +17,8 @@ from ...write.whole import render_tree
 
 _WHOLE: Final = Style(full=True)
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")
+_TOKEN: Final = re.compile(r"<(/?)([A-Za-z][\w:-]*+)[^<>]*+>|<!--[^<>]*+-->|([^<>]++)")
+_UNSEEN: Final = frozenset({"head", "script", "style", "svg", "template", "title"})
 _CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
@@ -116,6 +118,23 @@ def without_first_paragraph(markup: str) -> str:
     """
     is_single = markup.startswith("<p>") and markup.count("<p>") == 1
     return markup[3:].replace("</p>", "", 1) if is_single else markup
+
+
+def with_mark(markup: str, mark: str) -> str:
+    """Return markup whose first words stand in ``<data value="MARK">``: there a part of the document begins.
+
+    See :func:`prunus.pages.place.place_in_document`.
+    """
+    unseen = ""
+    for token in _TOKEN.finditer(markup):
+        closes, name, words = token.groups()
+        if name and (name.lower() in _UNSEEN or unseen):
+            unseen = "" if closes and name == unseen else unseen or name
+        elif words and words.strip() and not unseen:
+            start = token.start() + len(words) - len(words.lstrip())
+            end = token.start() + len(words.rstrip())
+            return f'{markup[:start]}<data value="{mark}">{markup[start:end]}</data>{markup[end:]}'
+    return markup
 
 
 def table(rows: Iterable[Sequence[str | Cell]], headers: int = 0, caption: str = "") -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from .._common.allowance import Allowance
-from .._common.write import Cell, escape_attribute, escape_lines, note, table
+from .._common.write import Cell, escape_attribute, escape_lines, escape_text, note, table
 from .grid import count_headers, is_value, is_year
 
 Place: TypeAlias = tuple[int, int]
@@ -25,6 +25,8 @@ class Sheet:
     :param links: link targets by place.
     :param headers: places of the header cells of tables that the sheet declares.
     :param notes: sentences about content that was left out.
+    :param numbers: the numbers of rows with cells, as the spreadsheet shows them: from 1, hidden rows counted.
+    :param marks: the numbers that are written, by the first cell of a row.
     """
 
     name: str
@@ -33,6 +35,8 @@ class Sheet:
     links: dict[Place, str] = field(default_factory=dict)
     headers: set[Place] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
+    numbers: dict[int, int] = field(default_factory=dict)
+    marks: dict[Place, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -52,7 +56,12 @@ class _Area:
 
 
 def to_markup(sheet: Sheet, allowance: Allowance) -> str:
-    """Return the areas of a sheet as HTML, in reading order."""
+    """Return a sheet as a section: its name, its notes, and its areas in reading order."""
+    name = f'<h2><data value="sheet">{escape_text(sheet.name)}</data></h2>'
+    return f"<section>{name}{''.join(map(note, sheet.notes))}{_areas_html(sheet, allowance)}</section>"
+
+
+def _areas_html(sheet: Sheet, allowance: Allowance) -> str:
     _trim_spans(sheet, allowance)
     covered = {*sheet.cells}
     for (row, column), (down, across) in sheet.spans.items():
@@ -61,8 +70,29 @@ def to_markup(sheet: Sheet, allowance: Allowance) -> str:
     areas = _join_areas(_split_areas(sorted(covered)), sheet, allowance)
     for area in areas:
         area.sparse = not allowance.take("places", len(area.rows) * len(area.columns))
-    inner, rows = _covered_places(sheet.spans), _columns_by_row(sheet) if any(area.sparse for area in areas) else {}
-    return "".join(_area_html(sheet, area, inner, rows, allowance) for area in areas)
+    inner, by_row = _covered_places(sheet.spans), _columns_by_row(sheet)
+    for number, area in enumerate(areas):
+        sheet.marks.update(_marked_rows(sheet, area, by_row, 0 if number else 1))
+    return "".join(_area_html(sheet, area, inner, by_row, allowance) for area in areas)
+
+
+def _marked_rows(
+    sheet: Sheet, area: _Area, by_row: Mapping[int, Sequence[int]], expected: int
+) -> Iterator[tuple[Place, int]]:
+    """Yield the first cell and the number of each row of an area that does not follow the row above.
+
+    :param expected: the number that the first row has without a mark; 0 for none.
+    """
+    for row in area.rows:
+        columns = by_row.get(row, ())
+        at = bisect_left(columns, area.left)
+        if at == len(columns) or columns[at] > area.right:
+            expected = 0  # a row without cells is not written
+            continue
+        number = sheet.numbers.get(row, row + 1)
+        if number != expected:
+            yield (row, columns[at]), number
+        expected = number + 1
 
 
 def _trim_spans(sheet: Sheet, allowance: Allowance) -> None:
@@ -222,4 +252,6 @@ def _cell(sheet: Sheet, place: Place) -> str | Cell:
 def _cell_html(sheet: Sheet, place: Place) -> str:
     text = escape_lines(sheet.cells.get(place, ""))
     target = sheet.links.get(place, "")
+    if place in sheet.marks:
+        text = f'<data value="row-{sheet.marks[place]}">{text}</data>'
     return f'<a href="{escape_attribute(target)}">{text}</a>' if text and target.lower().startswith(_LINKS) else text

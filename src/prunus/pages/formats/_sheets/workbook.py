@@ -239,7 +239,7 @@ class Cells(_TextListener):
         spans = self._visible_spans(hidden_rows, hidden_columns)
         rows = _renumbered({row for row, _ in self._found}, hidden_rows)
         columns = _renumbered({column for _, column in self._found}, hidden_columns)
-        sheet = Sheet(name)
+        sheet = Sheet(name, numbers={shown: row + 1 for row, shown in rows.items()})
         sheet.cells = {(rows[row], columns[column]): text for (row, column), text in self._found.items()}
         for (row, column), size in spans:
             sheet.spans[rows[row], columns[column]] = size

@@ -12,7 +12,7 @@ from ....core.types import Page
 from ...clean.parse import MAX_BYTES, decode
 from ...clean.xhtml import html_of
 from .._common.allowance import Allowance
-from .._common.write import document
+from .._common.write import document, with_mark
 from .._common.zip import Archive
 
 _CONTAINER: Final = "META-INF/container.xml"
@@ -59,7 +59,8 @@ def book_html(page: Page) -> str:
             size += len(parts[-1])
             if size > MAX_BYTES:
                 raise archive.fault(f"its chapters are over the limit of {MAX_BYTES >> 20} MiB; split the book")
-    body = [f"<section>{part}</section>" for part in parts if part.strip()]
+    shown = filter(str.strip, parts)
+    body = [f"<section>{with_mark(part, f'chapter-{number}')}</section>" for number, part in enumerate(shown, 1)]
     if not body:
         raise archive.fault("the EPUB book has no chapters that can be read")
     metadata = _metadata(root)

@@ -8,7 +8,7 @@ from ....core.types import Page
 class Engine:
     """PowerPoint presentations (.pptx, .pptm, .ppsx). Macros and embedded files are never opened.
 
-    The title of slide N is in ``<data value="slide-N">``. Hidden slides and shapes are left out.
+    The first words of slide N are in ``<data value="slide-N">``. Hidden slides and shapes are left out.
     """
 
     name = "pptx"

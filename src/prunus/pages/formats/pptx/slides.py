@@ -14,7 +14,7 @@ from .._common.allowance import Allowance
 from .._common.body import Body
 from .._common.omml import tex
 from .._common.ooxml import Relation, chart_table, chosen_branch, main_part, properties, relations
-from .._common.write import Cell, document, table
+from .._common.write import Cell, document, table, with_mark
 from .._common.xml import attribute, children, find_path, whole_number
 from .._common.zip import Archive
 
@@ -228,7 +228,7 @@ class _Slide:
         notes = self._notes()
         if notes:
             body.add(f"<aside>{notes}</aside>")
-        inner = body.html()
+        inner = with_mark(body.html(), f"slide-{self.number}")
         return f"<section>\n{inner}\n</section>" if inner else ""
 
     def _in_reading_order(self, parent: Element | None, size: tuple[int, int] | None = None) -> list[Element]:
@@ -292,7 +292,7 @@ class _Slide:
         level = 1 if kind == "ctrTitle" else 2
         if lines:
             title = " ".join(lines).replace("<b>", "").replace("</b>", "").replace("<br>", " ")
-            body.add(f'<h{level}><data value="slide-{self.number}">{title}</data></h{level}>')
+            body.add(f"<h{level}>{title}</h{level}>")
 
     def _add_frame(self, shape: Element, body: Body) -> None:
         """Add a table, the data of a chart, or the points of a diagram."""

@@ -1,0 +1,40 @@
+"""Where words stand in a document: its page, slide, sheet and row, or chapter.
+
+Formats mark the first words of such a part: ``<data value="page-2">``, which cleaning keeps.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ..core.text.numbers import bounded_int
+from .tree import Tree, subtree_text
+
+_MOST: Final = 10_000_000  # pages or rows
+_MARK: Final = re.compile(r"(page|slide|chapter|row)-(\d{1,7})|sheet")
+
+
+def place_in_document(tree: Tree, node: int) -> str:
+    """Return where a node of a document begins: ``page 2``, ``slide 3``, ``chapter 2``, ``sheet Costs, row 5``.
+
+    Pages, slides and chapters are counted from 1 in the order of the file, rows as the spreadsheet numbers them.
+    '' where the document has no such parts, or the node stands before the first.
+    """
+    while node + 1 < len(tree) and not tree.text[node] and tree.end[node] > node + 1:
+        node += 1  # the mark stands inside an element, before its first words
+    row = 0  # rows of tables down to the node, after the row whose number a mark says
+    is_counted = False
+    for at in range(node, -1, -1):
+        if tree.tag[at] in ("tr", "caption") and not is_counted:
+            row += 1
+        if tree.tag[at] != "data" or not (mark := _MARK.fullmatch((tree.attrs[at] or {}).get("value", ""))):
+            continue
+        kind, number = mark.groups()
+        if kind is None:
+            return f"sheet {subtree_text(tree, at)}, row {max(row, 1)}"
+        if kind != "row":
+            return f"{kind} {number}"
+        if not is_counted:
+            row, is_counted = row + bounded_int(number, 0, most=_MOST), True
+    return ""
