@@ -68,6 +68,7 @@ class Question:
     :param tags: the right tags, from 0; None where no sentence answers; ``()`` for other kinds.
     :param gold: the places of the evidence, where they are known.
     :param evidence: passages that hold the answer, as a person reads them, where their places are not known.
+    :param table_rows: the rows of tables that the answer needs, each as its label and its numbers.
     :param gold_table: HTML of the table that holds the answer, where it is known.
     :param element_id: value of ``tid`` of the element that holds the answer, where it is known.
     :param labels: groups of questions that tables show apart, as ``{"depth": "50", "length": "4096"}``;
@@ -90,6 +91,7 @@ class Question:
     tags: tuple[int, ...] | None = ()
     gold: tuple[Span, ...] = ()
     evidence: tuple[str, ...] = ()
+    table_rows: tuple[tuple[str, ...], ...] = ()
     gold_table: str | None = None
     element_id: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.extras import need
+from tests.pages.formats.pdfs import Sheet, pdf
 
 from prunus.core.settings import Settings
 from prunus_evals import harness, metrics, prompts, readers, tasks
@@ -19,7 +20,8 @@ from prunus_evals.data import Lines
 from prunus_evals.errors import DataMissing, DataWrong, MetricError
 from prunus_evals.records import LeftOut, Output, Question, Reply
 from prunus_evals.split import half
-from prunus_evals.tasks import pages, sentences
+from prunus_evals.tasks import filings, pages, sentences
+from prunus_evals.visible import html_text
 
 Write = Callable[[str, object], Path]
 
@@ -381,3 +383,58 @@ def test_the_log_that_a_server_writes_is_read(write: Write, tmp_path: Path) -> N
     [question] = asked("request_log", left)
     assert (question.question, question.sentences, question.tags) == ("How high is it?", ("Fact 1.", "Fact 2."), (1,))
     assert len(left) == 1
+
+
+FILING = [
+    ["Consolidated Balance Sheet", "", ""],
+    ["", "2023", "2022"],
+    ["Total inventories", "5,280", "5,372"],
+    ["Total current assets", "15,754", "14,688"],
+]
+COPIED = "Balance Sheet\n2023\n2022\nTotal inventories\n$\n5,280 \n$\n5,372 \nTotal current\nassets\n15,754 \n(14,688)\nNet\n9 \n7 "
+
+
+def filing(**changed: object) -> dict[str, object]:
+    return {
+        "financebench_id": "f1", "doc_name": "PELL_2023_10K", "question": "Is it liquid?", "question_type": "domain",
+        "answer": "No", "justification": "(15,754-5,280)/2023", "evidence": [{"evidence_text": COPIED}], **changed,
+    }  # fmt: skip
+
+
+NAMED = "This metric was located in the 10K as a single line item named: TotalÂ inventories.\n\nMetric 2: x"
+
+
+@pytest.mark.parametrize(
+    ("changed", "rows"),
+    [
+        ({}, [("Total inventories", "5,280", "5,372"), ("assets", "15,754", "14,688")]),
+        ({"justification": NAMED}, [("Total inventories", "5,280", "5,372")]),
+        ({"justification": None, "answer": "In 2023"}, []),
+    ],
+    ids=["computed", "named", "none"],
+)
+def test_the_rows_that_an_answer_needs_are_read_from_copied_text(
+    write: Write, changed: dict[str, object], rows: list[tuple[str, ...]]
+) -> None:
+    path = write("filing.jsonl", [filing(**changed)])
+    assert [list(filings.needed_rows(row)) for _, row in Lines(path)] == [rows]
+
+
+def test_a_filing_is_read_from_its_pdf_and_one_that_is_not_here_is_left_out(write: Write) -> None:
+    sheet = Sheet()
+    for number, row in enumerate(FILING):
+        for x, text in zip((50, 300, 400), row, strict=True):
+            sheet.text(x, 100 + 14 * number, text)
+    asked_of = [filing(), filing(financebench_id="f2", doc_name="GONE")]
+    path = write("sets/financebench/data/financebench_open_source.jsonl", asked_of)
+    (path.parents[1] / "pdfs").mkdir()
+    (path.parents[1] / "pdfs" / "PELL_2023_10K.pdf").write_bytes(pdf(sheet))
+    left_out: list[LeftOut] = []
+    (question,) = asked("financebench", left_out)
+    assert [one.page for one in left_out] == ["GONE"]
+    visible = "Total inventories $5,280 5,372\nCurrent assets 15,754"
+    output = Output(Reply(visible, "text"), visible)
+    assert metrics.known()["line_items"].score(question, output) == 0.5
+    whole = Output(Reply(question.html, "html"), html_text(question.html))
+    assert metrics.known()["line_items"].score(question, whole) == 1.0
+    assert metrics.known()["gold_recall_3grams"].score(question, whole) == pytest.approx(11 / 14)

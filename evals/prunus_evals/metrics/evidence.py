@@ -15,7 +15,7 @@ A quote holds an answer by the rules of :func:`.matching.holds`. A question that
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from prunus.core.text.words import UNSPACED
 from prunus_evals.errors import MetricError
@@ -105,6 +105,72 @@ GOLD_METRICS = (
     Metric(
         "gold_recall_4grams", "evidence", "runs of four words of the gold evidence that stand in the evidence", _recall
     ),
+)
+
+
+_PART_OF_WORD = re.compile(r"\d[\d.,]*\d|\d|[^\W\d_]+")
+"""A number, or letters between anything else."""
+
+
+def _triples(question: Question, output: Output) -> tuple[int, int] | None:
+    """Return how many runs of three words of the evidence stand in the output, and how many there are.
+
+    Spaces between letters do not count: text that was copied out of a PDF lacks some, and apostrophes.
+    """
+    wanted = {run for text in question.evidence for run in _runs_of_three(text)}
+    text = _joined(_words(output.visible))
+    return (sum(_joined(run) in text for run in wanted), len(wanted)) if wanted else None
+
+
+def _words(text: str) -> list[str]:
+    return _PART_OF_WORD.findall(normalise(text).replace("'", ""))
+
+
+def _runs_of_three(text: str) -> set[tuple[str, ...]]:
+    words = _words(text)
+    return set(zip(words, words[1:], words[2:], strict=False))
+
+
+def _joined(words: Iterable[str]) -> str:
+    """Return words without spaces, but for those around numbers."""
+    return "".join(f" {word} " if word[0].isdigit() else word for word in words)
+
+
+def _line_items(question: Question, output: Output) -> tuple[int, int] | None:
+    """Return how many of the needed rows stand in the output, and how many there are."""
+    rows = question.table_rows
+    lines = [_words(line) for line in output.visible.split("\n")]
+    return (sum(row_survives(row, lines) for row in rows), len(rows)) if rows else None
+
+
+def row_survives(row: Sequence[str], lines: Sequence[Sequence[str]]) -> bool:
+    """Return whether each number of a row stands in a line with its label: in a row of a table, or in a sentence.
+
+    :param row: the label, and its numbers.
+    :param lines: the words of an output by line.
+    """
+    label = _only_letters(_words(row[0]))
+    found = {word for line in lines if label in _only_letters(line) for word in line}
+    return found.issuperset(_words(" ".join(row[1:])))
+
+
+def _only_letters(words: Iterable[str]) -> str:
+    return "".join(filter(str.isalpha, words))
+
+
+def _pooled(name: str, title: str, count: Callable[[Question, Output], tuple[int, int] | None]) -> Metric:
+    """Return a metric that counts over all questions together."""
+
+    def score(question: Question, output: Output) -> float | None:
+        found = count(question, output)
+        return None if found is None else found[0] / found[1]
+
+    return Metric(name, "evidence", title, score, counts=count, combine=lambda sums: sums[0] / sums[1])
+
+
+ROW_METRICS = (
+    _pooled("line_items", "rows of tables that the answer needs, with label and numbers", _line_items),
+    _pooled("gold_recall_3grams", "runs of three words of the gold evidence that stand in the evidence", _triples),
 )
 
 
@@ -201,4 +267,4 @@ QUOTED_METRICS = (
     Metric("turned_away", "quotes", "wrong page gets no answer", _of("turned_away")),
 )
 
-METRICS = (*SURVIVAL_METRICS, *GOLD_METRICS, *SPANS_METRICS, *QUOTED_METRICS)
+METRICS = (*SURVIVAL_METRICS, *GOLD_METRICS, *ROW_METRICS, *SPANS_METRICS, *QUOTED_METRICS)

@@ -12,7 +12,15 @@ from prunus_evals.metrics import Metric
 from prunus_evals.metrics.matching import answers_survive, gold_table, table_survives
 from prunus_evals.records import LeftOut, Output, Question, Reply
 from prunus_evals.split import Wanted, digest, half
-from prunus_evals.tasks import long_texts, needle, own, pages, paragraphs, sentences  # noqa: F401 - they register tasks
+from prunus_evals.tasks import (  # noqa: F401 - they register tasks
+    filings,
+    long_texts,
+    needle,
+    own,
+    pages,
+    paragraphs,
+    sentences,
+)
 from prunus_evals.tasks.task import TASKS, Page, Record, Task, Use, task
 from prunus_evals.visible import html_text
 
