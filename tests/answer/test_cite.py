@@ -174,6 +174,7 @@ def test_an_answer_that_no_page_holds_is_not_invented() -> None:
         ("b.html", "<h1>North</h1><h1>South</h1>", "North"),
         ("c.html", "<h2>Piers</h2>", "Piers"),
         ("d.html", "<h2>Prices</h2><p>x<h2>Hours</h2>", "d.html"),
+        ("s.html", "<section><h2><data value=slide-1>Piers</data></h2></section><h2>Prices</h2>", "Piers"),
         ("e.md", "# Piers\n\n", "Piers"),
         ("f.txt", "", "f.txt"),
     ],

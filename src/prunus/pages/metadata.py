@@ -213,7 +213,10 @@ def _title(document: Document) -> str:
 
 
 def _heading(document: Document) -> str:
-    """Return the page's first ``<h1>``; where it has none, its only heading of the next level."""
+    """Return the page's first ``<h1>``, or its only heading of the next level; of slides the title of the first."""
+    slide = document.select_one('h1 data[value="slide-1"], h2 data[value="slide-1"]')
+    if slide is not None:
+        return slide.text
     for tag in sorted(HEADINGS):
         headings = [heading.text for heading in document.select(tag)[:_MAX_ITEMS] if heading.text.strip()]
         if headings:
