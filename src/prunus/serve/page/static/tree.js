@@ -149,6 +149,7 @@ export function tree({ load, chosen, marks = () => null, label = "Summary tree" 
     if (node.children || node.sentences.length) item.setAttribute("aria-expanded", "false");
     const mark = marks(node.id);
     const parts = [text("label", firstWords(node.text) || "(no summary yet)")];
+    if (node.document && node.document !== above.at(-1)?.document) parts.unshift(text("document", node.title || node.document.split("/").at(-1)));
     if (mark) {
       item.classList.add(...mark[0]);
       parts.push(text("taken", mark[1]));
