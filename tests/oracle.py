@@ -67,6 +67,20 @@ def is_hidden(element: Any) -> bool:
     return off_screen or ("width:0;height:0" in style and "overflow:hidden" in style)
 
 
+def is_permalink(link: Any) -> bool:
+    """Tell whether a link is the sign beside a heading that gives the heading's address."""
+    address = str(link.attrs.get("href") or "").strip()
+    if link.tag != "a" or "#" not in address or address == "#":
+        return False
+    heading = link.closest("h1,h2,h3,h4,h5,h6,dt,caption,figcaption,legend,summary,.caption")
+    sign = link.text.strip()
+    if heading is None or re.fullmatch(r"[¶#§🔗⚓∞\ufe0f\uf0c1]{1,9}", sign) is None:
+        return False
+    words = heading.text.strip()
+    named = re.search("anchor|header-?link|perma-?link|hash-?link", str(link.attrs.get("class") or ""), re.IGNORECASE)
+    return bool(words.endswith(sign) or (named and words.startswith(sign)))
+
+
 def elements(node: Any) -> Iterator[Any]:
     """Yield the child elements of a node."""
     return (child for child in node.children if isinstance(child, turbohtml.Element))
@@ -106,7 +120,12 @@ class _Reader:
                     self.add_letters(f" {name} ", path)
         if self.hole and tag not in NEVER_SHOWN and self.hides(node):
             self.add_letters(HOLE, path)
-        if tag in NEVER_SHOWN or self.hides(node) or (tag == "title" and node.parent.tag != "head"):
+        if (
+            tag in NEVER_SHOWN
+            or self.hides(node)
+            or is_permalink(node)
+            or (tag == "title" and node.parent.tag != "head")
+        ):
             return
         if tag in self.kept:
             path = (*path, node)

@@ -14,6 +14,8 @@ CHART = "<svg><text>Sales in 2024</text><text>up by 5 %</text></svg>"
     [
         ("<input name=total><canvas>old</canvas><input type=number>", "not read: 2 form fields, 1 canvas"),
         ("<canvas></canvas><canvas></canvas><iframe src=/map></iframe>", "not read: 2 canvases, 1 embedded page"),
+        ("<form><input name=total></form><header><input type=range value=3></header>", "not read: 2 form fields"),
+        ("<form action=/go><input name=city></form><form method=post><input></form><footer><input></footer>", ""),
         (CHART, "not read: 1 labelled drawing"),
         ("<iframe srcdoc='<p>Hi'></iframe><embed src=a.pdf>", "not read: 2 embedded pages"),
         (

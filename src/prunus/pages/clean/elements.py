@@ -14,7 +14,7 @@ from ...core.text.numbers import bounded_int
 from ..node_arrays import Attrs
 from . import rules
 from .language import language_of
-from .parse import CHILDREN, FORMER, Element
+from .parse import CHILDREN, FORMER, Element, Text
 
 _EDGE: Final = bytes(range(33)).decode("ascii")  # control characters and the space, which the standard strips
 _REMOVED: Final = str.maketrans("", "", "\t\n\r")  # the standard removes them everywhere
@@ -46,12 +46,50 @@ Special = tuple[Sequence[Any], Attrs | None, str]
 """The kept part of an element: its children, its attributes, and the words that it shows itself."""
 
 
+PERMALINK: Final[Attrs] = {}
+"""Stands for the attributes of a link that is the sign of a heading's address: it is dropped."""
+
+_LINK_SIGNS: Final = frozenset("¶#§🔗⚓∞ \ufe0f\t\n\uf0c1")
+_TITLED: Final = "h1,h2,h3,h4,h5,h6,dt,caption,figcaption,legend,summary,.caption"
+_ANCHOR: Final = re.compile(r"anchor|header-?link|perma-?link|hash-?link", re.IGNORECASE)
+
+
+def _is_permalink(link: Element) -> bool:
+    """Tell whether a link to a fragment is only a sign at the end of a heading or title, or one before it by its class.
+
+    Such a link gives the heading's address, and is no part of its words.
+    """
+    sign = link.text
+    if not sign or len(sign) > 9 or not _LINK_SIGNS.issuperset(sign):
+        return False
+    title = link.closest(_TITLED)
+    if title is None:
+        return False
+    return _is_at_edge(link, title, 1) or (
+        _ANCHOR.search(link.attr("class") or "") is not None and _is_at_edge(link, title, -1)
+    )
+
+
+def _is_at_edge(node: Any, around: Element, step: int) -> bool:
+    """Tell whether nothing but white space stands between a node and the end (1) or the beginning (-1) of an element."""
+    while node is not around:
+        beside = node.next_sibling if step > 0 else node.previous_sibling
+        if isinstance(beside, Text) and beside.data.isspace():
+            beside = beside.next_sibling if step > 0 else beside.previous_sibling
+        if beside is not None:
+            return False
+        node = node.parent
+    return True
+
+
 def kept_attributes(tag: str, node: Element, with_language: bool) -> Attrs | None:
     """Return the attributes of an element that carry meaning, with whole values; None where there are none."""
     kept: Attrs = {}
     if tag == "a":
         target = kept_address(node.attr("href") or "")
         if target and target != "#":  # a bare '#' leads nowhere
+            if "#" in target and _is_permalink(node):
+                return PERMALINK
             kept["href"] = target
             if target[0] == "#" and "noteref" in (node.attr("role") or node.attr("epub:type") or ""):
                 kept["role"] = "doc-noteref"
@@ -215,6 +253,7 @@ _OWN: Final = re.compile(
 )
 """Names of fields for a search, a comment, a message or an account."""
 
+_AROUND: Final = "header,footer,nav,aside,dialog,[role=search]"
 _DRAWN_WORDS: Final = 4  # of a drawing that is no icon
 
 
@@ -224,7 +263,7 @@ def unread_kind(node: Element) -> str:
         if (node.attr("type") or "").strip().lower() not in _FIELDS:
             return ""
         name = " ".join(node.attr(attr) or "" for attr in ("name", "id", "aria-label"))
-        return "" if _OWN.search(name) else "form field"
+        return "" if _OWN.search(name) or (not node.attr("value") and _is_to_fill(node)) else "form field"
     if node.tag == "svg" and node.select_one("text") is None:  # most drawings are icons
         return ""
     if any((node.attr(side) or "").strip().removesuffix("px") in ("0", "1") for side in ("width", "height")):
@@ -236,6 +275,14 @@ def unread_kind(node: Element) -> str:
         return "canvas"
     address = (node.attr("src") or node.attr("srcdoc") or "").strip()
     return "embedded page" if address and scheme_of(address) not in ("about", "javascript") else ""
+
+
+def _is_to_fill(field: Element) -> bool:
+    """Tell whether an empty field is the reader's to fill: in a form that is sent, or in what surrounds the content."""
+    form = field.closest("form")
+    if form is not None and ("action" in form.attrs or "method" in form.attrs):
+        return True
+    return field.closest(_AROUND) is not None
 
 
 KIND: Final = 7

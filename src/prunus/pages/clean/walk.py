@@ -32,6 +32,7 @@ from .elements import (
     NOT_NESTED,
     OBSOLETE,
     PASS,
+    PERMALINK,
     PRE,
     RENAMED,
     RUBY_PARTS,
@@ -332,6 +333,8 @@ class _Walk(GrowingTree):
             flags = KINDS[tag]
             kind = INLINE if flags & LINE else BLOCK
         kept = kept_attributes(tag, node, marked) if marked or flags & KEEPS else None
+        if kept is PERMALINK:
+            return None
         if kind == MORE:
             return self._special(node, tag, kept)
         children: Sequence[Any] = node.children
