@@ -40,6 +40,13 @@ MEANINGS = {
     "costs <span style='text-decoration: line-through'>$99</span> $79": "costs ~~$99~~ $79",
     "he said <q>no</q>": "he said “no”",
     "he said <q>“no”</q>": "he said “no”",
+    "<p>was <a href=x style='text-decoration:line-through'>$99</a>": "was ~~$99~~",
+    "<style>.was{text-decoration:1px line-through}</style><p><i class=was>$99</i> $79": "~~$99~~ $79",
+    "<style>.was{text-decoration-line:line-through;display:block}</style><p>now <i class=was>$99</i> $79": "now\n~~$99~~\n$79",
+    "<style>.was{text-decoration:line-through}</style><table><tr><td class=was>$99<td>$79</table>": "~~$99~~\t$79",
+    "<style>i{text-decoration:line-through}p i{text-decoration:none}</style><p><i>$99</i>": "$99",
+    "<style>i{text-decoration:line-through}</style><p><i style='text-decoration:none'>$99</i>": "$99",
+    "<style>@media print{i{text-decoration:line-through}}</style><p><i>$99</i>": "$99",
     "<p class=line-through>old <b>price</b></p>new": "~~old price~~\nnew",
     "<pre>a<sup>2</sup> <s>b</s></pre>": "a2 b",
 }

@@ -71,7 +71,7 @@ def _is_permalink(link: Element) -> bool:
 
 
 def _is_at_edge(node: Any, around: Element, step: int) -> bool:
-    """Tell whether nothing but white space stands between a node and the end (1) or the beginning (-1) of an element."""
+    """Tell whether nothing but white space is between a node and the end (1) or the beginning (-1) of an element."""
     while node is not around:
         beside = node.next_sibling if step > 0 else node.previous_sibling
         if isinstance(beside, Text) and beside.data.isspace():
@@ -317,8 +317,8 @@ ENDING: Final = NOT_NESTED | {"hr"}
 
 ITEMS: Final = frozenset({"li", "dd", "dt"})
 
-STRUCK_BLOCKS: Final = frozenset({"p", "div", "td", "th", "blockquote", "figcaption"}) | ITEMS | rules.HEADINGS
-"""Blocks whose words are marked as struck where their style strikes them through."""
+STRUCK_BLOCKS: Final = frozenset({"a", "p", "div", "td", "th", "blockquote", "figcaption"}) | ITEMS | rules.HEADINGS
+"""Links and blocks whose words are marked as struck where their style strikes them through."""
 
 
 def _table() -> dict[str, int]:

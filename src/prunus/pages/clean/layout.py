@@ -1,4 +1,4 @@
-"""Finds where a page's own CSS parts words, keeps line breaks, or keeps line numbers out of code.
+"""Finds where a page's own CSS parts words, keeps line breaks, strikes words, or keeps line numbers out of code.
 
 Words are parted as on the screen: an inline element that is a block begins and ends a line; the items of flex and grid
 boxes, cells, floats and positioned elements are apart by a space. Rules of ``<style>`` elements and inline styles
@@ -37,6 +37,9 @@ UNSEEN: Final = 16
 AFTER: Final = 32
 """A node follows a block in text of one line."""
 
+STRUCK: Final = 64
+"""A sheet strikes an element's words through."""
+
 Layout: TypeAlias = "dict[Any, int]"
 """Nodes, and the sum of what is said of each."""
 
@@ -52,7 +55,7 @@ PARTED: Final = frozenset(
 _CLASSED: Final = ",".join(f"{tag}[class]" for tag in sorted(PARTED))
 _PROPERTIES: Final = ("display", "float", "white-space", "user-select")
 _ON_ALL_TAGS: Final = re.compile(
-    r"white-space|user-select|display\s*+:\s*+(?:block )?[a-z-]{0,16}?(?:flex|grid|box)", re.IGNORECASE
+    r"white-space|user-select|line-through|display\s*+:\s*+(?:block )?[a-z-]{0,16}?(?:flex|grid|box)", re.IGNORECASE
 )
 """What a rule says about elements that are not inline."""
 _NEAR: Final = 16
@@ -143,7 +146,10 @@ def _by_sheets(document: Document, sheets: Sheets) -> Iterator[tuple[Element, Ma
                 cascade.add(element, rule, specificity)
         if cascade.matches > MAX_ITEMS:
             return
-    if not cascade.matching or not add_others(cascade, sheets, {rule for rule, _, _ in laying}, _PROPERTIES):
+    words = (
+        [*_PROPERTIES, "text-decoration"] if any("line-through" in rule.body for rule in cascade.said) else _PROPERTIES
+    )
+    if not cascade.matching or not add_others(cascade, sheets, {rule for rule, _, _ in laying}, words):
         return
     known: dict[Any, dict[str, str]] = {}
     for element, matched in cascade.matching.items():
@@ -188,6 +194,8 @@ class _Layouter:
                 self._say(element, ON_LINE)
             elif display == "table-cell":
                 self._add_apart(element)
+        if "line-through" in values.get("text-decoration-line", values.get("text-decoration", "")):
+            self._say(element, STRUCK)
         kept = _KEPT.match(values.get("white-space-collapse", values.get("white-space", "")))
         if kept and tag not in rules.PREFORMATTED:
             self._keep_lines(element, bool(kept[1]))

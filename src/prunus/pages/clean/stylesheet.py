@@ -51,12 +51,13 @@ _SAYS: Final = re.compile(
 )
 """What must stand where a word of ``_HIDES`` is found."""
 
-_LAYS_OUT: Final = (b"display:", b"float:", b"white-space", b"user-select:")
-"""Beginnings of declarations that can part words, keep their line breaks, or keep them out of a copied text."""
+_LAYS_OUT: Final = (b"display:", b"float:", b"white-space", b"user-select:", b"line-through")
+"""What stands in declarations that can part words, keep their line breaks or strike them through, or keep them out of a
+copied text."""
 
 _SAYS_WHERE: Final = re.compile(
     rb"display:(?:-webkit-|-ms-)?(?:block|box|table|list-item|flow-root|(?:inline-)?(?:flex|grid))|float:[lri]|"
-    rb"white-space:(?:pre|break)|white-space-collapse:p|user-select:none"
+    rb"white-space:(?:pre|break)|white-space-collapse:p|user-select:none|line-through"
 )
 
 _STRING: Final = re.compile(r"\"[^\"]*\"|'[^']*'")

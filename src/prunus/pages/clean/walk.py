@@ -50,7 +50,7 @@ from .formula import draws_formula, formula_text, plain_tex
 from .hidden import Inside, Styles, is_hidden, is_struck
 from .icons import MAY_BE_ICONS, icon_words
 from .language import language_of
-from .layout import AFTER, APART, LINES, ON_LINE, RAW, UNSEEN, Layout, after, layout_of
+from .layout import AFTER, APART, LINES, ON_LINE, RAW, STRUCK, UNSEEN, Layout, after, layout_of
 from .panels import opened_panels
 from .parse import FORMER, Document, Element, Text, parse, without_surrogates
 from .shadow import show_shadows
@@ -318,7 +318,7 @@ class _Walk(GrowingTree):
                 inside = self._lay_out(node, tag, said)
                 if inside is not None:
                     return inside
-            if is_struck(node):
+            if said & STRUCK or is_struck(node):
                 struck = tag in STRUCK_BLOCKS
                 if kind in (PASS, INLINE) and tag not in _NOT_RENAMED:
                     tag, flags, kind = "s", KINDS["s"], INLINE
@@ -416,9 +416,10 @@ class _Walk(GrowingTree):
     def _lay_out(self, node: Element, tag: str, said: int) -> Sequence[Any] | None:
         """Part an element from the words before it, as its style says; return the nodes to walk next if it is opened.
 
-        What is said of it is forgotten where the element itself is among these nodes.
+        What is said of its place is forgotten where the element itself is among these nodes.
         """
-        self.layout[node] = 0
+        struck = said & STRUCK
+        self.layout[node] = struck
         in_line = self.raw or any(self.tag[above] in rules.HEADINGS for above in self.open[-_NEAR:])
         if said & APART or (said & ON_LINE and in_line):
             self._part(node, said)
@@ -441,7 +442,8 @@ class _Walk(GrowingTree):
         self.mark = self.content
         self._enter_node(position, KINDS[new])
         # an element that says more than its place stays inside
-        return (node,) if KINDS.get(tag, BLOCK) & KIND == INLINE or tag == "a" or is_struck(node) else node.children
+        stays = KINDS.get(tag, BLOCK) & KIND == INLINE or tag == "a" or struck or is_struck(node)
+        return (node,) if stays else node.children
 
     def _part(self, node: Any, said: int) -> None:
         """Part the next words from those before: by a space; in code by a line break, where a block begins or ended."""
