@@ -398,6 +398,8 @@ HOSTILE = {
     "a later version": (_zip(GOOD | {"run.json": b'{"format": "prunus run", "version": 9}'}), "version 9"),
     "no object": (_zip(GOOD | {"run.json": b"[1]"}), "not a recorded run"),
     "deep": (_zip(GOOD | {"events.jsonl": b"[" * 200_000}), "recorded run"),
+    "a bomb of events": (_zip(GOOD | {"events.jsonl": b"{}\n" * 1_000_000}), "over the limit"),
+    "a bomb of JSON": (_zip(GOOD | {"events.jsonl": b"[" * (33 << 20)}), "over 32 MiB"),
     "a bomb": (_zip(GOOD | {f"blobs/{'1' * 64}": bytes(130 << 20)}), "over 128 MiB"),
     "nothing in its head": (_zip(GOOD), "damaged"),
     "an entry of nothing": (_zip(GOOD | {"events.jsonl": b"{}\n"}), "damaged"),

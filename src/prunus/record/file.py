@@ -25,8 +25,11 @@ VERSION: Final = 1
 _MIB: Final = 1024 * 1024
 _LARGEST_FILE: Final = 512 * _MIB
 _LARGEST_MEMBER: Final = 128 * _MIB
+_LARGEST_JSON: Final = 32 * _MIB
+"""Of what is parsed, which takes up to thirty times as much memory."""
 _LARGEST_WHOLE: Final = 1024 * _MIB
 _MOST_MEMBERS: Final = 20_000
+_MOST_ENTRIES: Final = 200_000
 _BLOB: Final = re.compile(r"blobs/([0-9a-f]{64})")
 _HEAD: Final = "run.json"
 _EVENTS: Final = "events.jsonl"
@@ -89,6 +92,8 @@ def unpack(path: Path) -> RunFile:
     :raises BadInput: the file is missing, too large, damaged, no run, or of another version.
     """
     try:
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            raise BadInput(f"{path}: not a recorded run, but a folder or a pipe", subject=str(path))
         if path.stat().st_size > _LARGEST_FILE:
             raise BadInput(f"{path}: over the limit of {_LARGEST_FILE // _MIB} MiB", subject=str(path))
         with zipfile.ZipFile(path) as file:
@@ -124,7 +129,10 @@ def _read(file: zipfile.ZipFile, path: Path) -> RunFile:
             )
         run.blobs[blob[1]] = content
     run.head = _checked(_json(_content(file, file.getinfo(_HEAD), path), path), path)
-    for line in _content(file, file.getinfo(_EVENTS), path).splitlines():
+    lines = _content(file, file.getinfo(_EVENTS), path).splitlines()
+    if len(lines) > _MOST_ENTRIES:
+        raise BadInput(f"{path}: over the limit of {_MOST_ENTRIES} replies", subject=str(path))
+    for line in lines:
         run.entries.append(_json(line, path))
     return run
 
@@ -133,8 +141,9 @@ def _content(file: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) -> byte
     """Return the content of a member; refuse a member over the limit or over its stated size (a zip bomb)."""
     if member.flag_bits & 1:
         raise BadInput(f"{path}: the file is encrypted; record it again", subject=str(path))
-    if member.file_size > _LARGEST_MEMBER:
-        raise BadInput(f"{path}: a part of it is over {_LARGEST_MEMBER // _MIB} MiB", subject=str(path))
+    most = _LARGEST_JSON if member.filename in (_HEAD, _EVENTS) else _LARGEST_MEMBER
+    if member.file_size > most:
+        raise BadInput(f"{path}: a part of it is over {most // _MIB} MiB", subject=str(path))
     with file.open(member) as opened:
         content = opened.read(member.file_size + 1)
     if len(content) != member.file_size:
