@@ -465,6 +465,30 @@ def test_columns_stay_columns_below_a_title_and_a_summary_across_both() -> None:
     assert order == [f"{name}{n:02d}" for name in "ab" for n in range(12)]
 
 
+def test_lines_below_the_first_column_of_numbers_do_not_cut_the_rows() -> None:
+    sheet = Sheet()
+    rows = [
+        ("(In millions)", "2019", "2018"),
+        ("Current assets:", "", ""),
+        ("Inventories", "5,622", "5,261"),
+        ("Total current assets", "16,525", "15,134"),
+        ("Goodwill", "154", "154"),
+        ("Total assets", "23,717", "22,536"),
+    ]
+    for number, (label, *numbers) in enumerate(rows):
+        y = 100 + 14 * number
+        sheet.text(50, y, label)
+        for x, figure in zip((400, 500), numbers, strict=True):
+            sheet.text(x, y, figure)
+        if number > 1:
+            sheet.text(385, y, "$").text(440, y, "$").rule(50, y + 3, 430, y + 3)
+    assert table(read(Engine(), pdf(sheet))) == [
+        ["#(In millions)", "#2019", "#2018"],
+        ["Current assets:", "", ""],
+        *([label, f"$ {first}", f"$ {second}"] for label, first, second in rows[2:]),
+    ]
+
+
 def test_a_table_goes_on_over_pages_without_its_repeated_header() -> None:
     pages = []
     for page in range(2):

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from .lines import PdfPiece, Word, is_marker, rows_of
-from .tables import PdfCell, PdfTable, column_edges, columns_of, from_slots
+from .lines import PdfPiece, is_marker, rows_of
+from .tables import CLOSE, SIGN, PdfCell, PdfTable, column_edges, columns_of, from_slots, with_signs
 
 _ROWS: Final = 3  # lines with numbers of a table, at least
 _MOST: Final = 200  # lines of a table on one page, at most
@@ -23,8 +23,6 @@ _HEADER: Final = 8  # lines of a header, at most
 _WORDS: Final = 9  # words of a header cell on one line, at most
 _NEAR: Final = 2.7  # em; distance of two lines of one table, at most
 _TIGHT: Final = 1.35  # em; distance of the lines of one label, at most
-_SIGN: Final = re.compile(r"[$€£¥]|US\$|USD|EUR")
-_CLOSE: Final = re.compile(r"[)%*]{1,3}")
 _VALUE: Final = re.compile(
     r"(?:US|[A-Z])?[$€£¥]? ?[(\[+\-–—−<>~]? ?(?:[$€£¥] ?)?\d[\d.,'’ ]*+"  # a sign and a number
     r"(?:%|x|bps|pts)? ?[)\]]? ?%? ?(?:\(?[a-z0-9*†]\)?)?"  # a unit, and the mark of a note
@@ -47,12 +45,12 @@ def number_tables(pieces: Sequence[PdfPiece]) -> tuple[list[PdfTable], list[PdfP
         if not stop:
             at += 1
             continue
-        slots = _columns([_values(row) for row in rows[at:stop]])
+        slots = _columns([with_signs(row) for row in rows[at:stop]])
         begin, below = _header(rows, taken, at, slots), at
         while below > begin and _is_alone(rows[below - 1], slots):
             below -= 1  # the name of a group of rows
         kept += [piece for row in rows[taken:begin] for piece in row]
-        tables.append(_table(list(map(_values, rows[begin:below])), list(map(_values, rows[below:stop])), slots))
+        tables.append(_table(list(map(with_signs, rows[begin:below])), list(map(with_signs, rows[below:stop])), slots))
         at = taken = stop
     return tables, [*kept, *(piece for row in rows[taken:] for piece in row)]
 
@@ -75,7 +73,7 @@ def _end(rows: Sequence[Row], start: int) -> int:
             break
     if count < _ROWS or labelled < _LABELLED * count:
         return 0
-    slots = _columns([_values(row) for row in rows[start:stop]])
+    slots = _columns([with_signs(row) for row in rows[start:stop]])
     return stop if len(slots) > 1 and all(_fits(row, slots) for row in rows[start:stop]) else 0
 
 
@@ -97,7 +95,7 @@ def _fits(row: Row, slots: Sequence[tuple[float, float]]) -> bool:
 
 def _is_value(text: str) -> bool:
     text = " ".join(text.split())
-    return bool(_VALUE.fullmatch(text) or _SIGN.fullmatch(text) or _CLOSE.fullmatch(text))
+    return bool(_VALUE.fullmatch(text) or SIGN.fullmatch(text) or CLOSE.fullmatch(text))
 
 
 def _has_label(row: Row) -> bool:
@@ -113,30 +111,8 @@ def _has_numbers(row: Row) -> bool:
     first = row[0].words[0].text
     if len(row) == 2 and is_marker(first) and len(row[0].words) == 1:
         return False  # an item of a list
-    texts = [piece.text for piece in row[1:]]
+    texts = [piece.text.rstrip(" $€£¥") or piece.text for piece in row[1:]]  # the sign of the next column
     return all(map(_is_value, texts)) and any(any(map(str.isdigit, text)) or text in "–—-" for text in texts)
-
-
-def _values(row: Row) -> Row:
-    """Return a line with each currency sign before its number, and each bracket and percent sign after it."""
-    joined: Row = []
-    carried: list[PdfPiece] = []
-    for piece in row:
-        if piece.atom is not None:
-            return row
-        words = piece.words
-        if joined and _CLOSE.fullmatch(piece.text):
-            joined[-1] = PdfPiece([*joined[-1].words, *words])
-            continue
-        sign: list[Word] = []
-        while words and _SIGN.fullmatch(words[-1].text):
-            sign, words = [words[-1], *sign], words[:-1]
-        if words:
-            joined.append(PdfPiece([*(word for held in carried for word in held.words), *words]))
-            carried = []
-        if sign:
-            carried.append(PdfPiece(sign))
-    return [*joined, *carried]
 
 
 def _header(rows: Sequence[Row], least: int, start: int, slots: Sequence[tuple[float, float]]) -> int:
@@ -170,7 +146,8 @@ def _table(header: list[Row], body: list[Row], slots: list[tuple[float, float]])
     """Return the table of a header and rows with known columns."""
     years = 0
     for row in body:
-        if len(row) < 2 or not all(_YEAR.fullmatch(piece.text) for piece in row):
+        named = row[1:] if _has_label(row) and not _YEAR.fullmatch(row[0].text) else row  # "At December 31, 2023 2022"
+        if len(named) < 2 or not all(_YEAR.fullmatch(piece.text) for piece in named):
             break
         years += 1
     body = _joined(body, slots)

@@ -6,6 +6,7 @@ the LaTeX package booktabs draws them, or none: then its columns are aligned.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,10 @@ from .lines import PdfPiece, Word, group_words, is_marker, rows_of
 from .page import Boxes
 from .reader import BOLD
 
+SIGN: Final = re.compile(r"[$€£¥]|US\$|USD|EUR")
+"""The sign of a currency, alone."""
+CLOSE: Final = re.compile(r"[)%*]{1,3}")
+"""What ends a number, alone."""
 _APART: Final = 300.0  # points between two rulings of one table, at most
 _PART: Final = 0.9  # share of a table's width; shorter rulings name a group of columns
 _SEVERAL: Final = 0.6  # share of rows that stand in several columns, at least
@@ -36,7 +41,7 @@ def booktabs(across: Sequence[Line], words: list[Word], grids: Sequence[PdfTable
         if any(meet(grid.box, (left, top, right, bottom)) for grid in grids):
             continue
         inside = [word for word in words if _is_inside(word, (left, top, right, bottom))]
-        if _lacks_labels(inside, words, left):
+        if _lacks_labels(inside, words, left) or _lacks_numbers(inside, words, right):
             continue
         parts = [line for line in across if line[2] - line[1] < _PART * (right - left)]
         table = _table(inside, [y for y, _, _ in lines], parts)
@@ -54,6 +59,22 @@ def _lacks_labels(inside: Sequence[Word], words: Sequence[Word], left: float) ->
     heights = sorted(word.y for word in words if word.x1 <= left + _TOUCH)
     beside = sum(bisect_right(heights, row.y + 1) > bisect_left(heights, row.y - 1) for row in numbers)
     return 2 * len(numbers) > len(rows) and 2 * beside > len(numbers)
+
+
+def _lacks_numbers(inside: Sequence[Word], words: Sequence[Word], right: float) -> bool:
+    """Tell whether the rulings end before further numbers of the rows: most lines go on with one at their right."""
+    rows = [row for row in rows_of(group_words(inside)) if row]
+    beside = sorted((word for word in words if word.x0 >= right - _TOUCH), key=lambda word: word.y)
+    heights = [word.y for word in beside]
+    going_on = 0
+    for row in rows:
+        line = beside[bisect_left(heights, row[0].y - 1) : bisect_right(heights, row[0].y + 1)]
+        going_on += bool(line) and _is_value(min(line, key=lambda word: word.x0).text)
+    return 2 * going_on > len(rows)
+
+
+def _is_value(text: str) -> bool:
+    return is_numeric(text) or text in ("$", "€", "£", "—", "–", "-")
 
 
 def _stacks(across: Sequence[Line]) -> Iterator[list[Line]]:
@@ -87,7 +108,7 @@ def _table(words: Sequence[Word], heights: Sequence[float], parts: Sequence[Line
     slots = column_edges(rows)
     if len(slots) < 2 or is_stretched(rows, slots):
         return None
-    rows, labels = _without_labels(rows)
+    rows, labels = _without_labels([with_signs(row) for row in rows])
     gaps = [lower[0].y - upper[0].y for upper, lower in pairwise(rows)]
     table = from_slots([_widened(row, parts) for row in rows], slots, gaps)
     for piece, at in labels:
@@ -97,6 +118,9 @@ def _table(words: Sequence[Word], heights: Sequence[float], parts: Sequence[Line
             upper.words += piece.words
     second = next((y for y in heights if y > rows[0][0].y), heights[-1])
     heads = [row for line, row in zip(rows, table.rows, strict=False) if line[0].y < second]
+    numbers = sum(any(cell and is_numeric(cell.text) for cell in row[1:]) for row in table.rows)
+    if 2 * numbers > len(table.rows) and not any(sum(bool(cell and cell.words) for cell in row) > 1 for row in heads):
+        return None  # numbers whose header stands above the rulings: see number_tables
     for row in heads if len(heads) < len(table.rows) else []:
         cells = [cell for cell in row if cell and cell.words]
         if 2 * sum(is_numeric(cell.text) for cell in cells) >= len(cells):
@@ -104,6 +128,28 @@ def _table(words: Sequence[Word], heights: Sequence[float], parts: Sequence[Line
         for cell in filter(None, row):
             cell.head = True
     return table
+
+
+def with_signs(row: Sequence[PdfPiece]) -> list[PdfPiece]:
+    """Return a line with each currency sign before its number, and each bracket and percent sign after it."""
+    joined: list[PdfPiece] = []
+    carried: list[PdfPiece] = []
+    for piece in row:
+        if piece.atom is not None:
+            return list(row)
+        words = piece.words
+        if joined and CLOSE.fullmatch(piece.text):
+            joined[-1] = PdfPiece([*joined[-1].words, *words])
+            continue
+        sign: list[Word] = []
+        while words and SIGN.fullmatch(words[-1].text):
+            sign, words = [words[-1], *sign], words[:-1]
+        if words:
+            joined.append(PdfPiece([*(word for held in carried for word in held.words), *words]))
+            carried = []
+        if sign:
+            carried.append(PdfPiece(sign))
+    return [*joined, *carried]
 
 
 def _without_labels(rows: Sequence[list[PdfPiece]]) -> tuple[list[list[PdfPiece]], list[tuple[PdfPiece, int]]]:
@@ -124,7 +170,8 @@ def _widened(row: Sequence[PdfPiece], parts: Sequence[Line]) -> list[PdfPiece]:
     """Return a row whose cells are as wide as the rulings right below them: those name groups of columns."""
     for piece in row:
         for y, start, stop in parts:
-            if 0 <= y - piece.y <= 0.9 * piece.size and start <= piece.x0 and piece.x1 <= stop:
+            is_below = 0 <= y - piece.y <= 0.9 * piece.size and start <= piece.x0 and piece.x1 <= stop
+            if is_below and not any(other is not piece and start < other.x1 and other.x0 < stop for other in row):
                 piece.x0, piece.x1 = start, stop
     return list(row)
 
