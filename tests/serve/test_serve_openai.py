@@ -53,7 +53,7 @@ def test_a_reply_cites_by_annotations_at_its_marks(client: Any) -> None:
     place = note.url_citation
     assert message.content[place.start_index : place.end_index] == "[1]" and place.url == PAGE["url"]
     assert place.quote == "The bridge opened in 1932." and place.found is True
-    assert reply.usage.total_tokens == reply.usage.prompt_tokens + reply.usage.completion_tokens
+    assert reply.usage.total_tokens == reply.usage.prompt_tokens > 0  # the evidence: no model wrote
 
 
 def test_a_stream_gives_the_same_reply_and_its_annotations(client: Any) -> None:

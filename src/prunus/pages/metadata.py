@@ -45,7 +45,9 @@ _MODIFIED: Final = ("article:modified_time", "og:updated_time", "datemodified", 
                     "last-modified", "article.updated")  # fmt: skip
 _DESCRIPTIONS: Final = ("og:description", "description", "twitter:description", "dc.description")
 _SITES: Final = ("og:site_name", "application-name", "citation_journal_title")
-_NOT_NAMES: Final = frozenset({"admin", "administrator", "none", "null", "undefined", "author", "unknown"})
+_NOT_NAMES: Final = frozenset(
+    {"admin", "administrator", "anonymous", "none", "null", "undefined", "author", "unknown", "unspecified"}
+)
 
 
 def read_metadata(page: Page, to_html: ToHtml) -> Metadata:

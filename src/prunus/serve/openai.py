@@ -14,7 +14,7 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, Any, Final, Literal, Protocol
 
 from fastapi import APIRouter, FastAPI, Request
@@ -22,7 +22,7 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import ConfigDict, Field, ValidationError
 
 from ..core.errors import BadInput, NothingFound, PrunusError, one_line
-from ..core.events import DoneEvent, Event, TokenEvent, answer_of
+from ..core.events import DoneEvent, Event, KeptEvent, TokenEvent, answer_of
 from ..core.text.near import did_you_mean
 from ..core.types import Answer
 from .answering import answering, begun
@@ -295,7 +295,7 @@ async def respond(
     reply: Reply, question: AskRequest, server: Server, request: Request, streamed: bool
 ) -> Response | dict[str, Any]:
     """Answer a question in the shapes of an API. That nothing bears on it is an outcome, which a chat shows as text."""
-    events = await answering(server, question, caller_of(request))
+    events = _counted(await answering(server, question, caller_of(request)))
     try:
         if not streamed:
             return reply.whole(await unless_left(request.receive, answer_of(events)))
@@ -306,6 +306,19 @@ async def respond(
             return reply.whole(answer)
         told = _each([reply.begin(), reply.piece(answer.text), reply.end(answer)])
     return StreamingResponse(told, media_type="text/event-stream", headers=NO_BUFFER)
+
+
+async def _counted(events: AsyncGenerator[Event | None, None]) -> AsyncGenerator[Event | None, None]:
+    """Yield the events of an answer; where no model was used, the evidence counts as the prompt."""
+    evidence = 0
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, KeptEvent):
+                evidence = event.tokens
+            if isinstance(event, DoneEvent) and not event.answer.usage.prompt_tokens:
+                usage = replace(event.answer.usage, prompt_tokens=evidence)
+                event = DoneEvent(replace(event.answer, usage=usage))
+            yield event
 
 
 async def _each(pieces: Sequence[str]) -> AsyncIterator[str]:
@@ -424,7 +437,7 @@ def url_citations(answer: Answer) -> list[dict[str, Any]]:
             place = {
                 "start_index": mark.start(),
                 "end_index": mark.end(),
-                "url": citation.url,
+                "url": citation.url or citation.title,
                 "title": citation.title,
                 "quote": citation.quote,
                 "found": citation.found,
