@@ -49,6 +49,12 @@ def test_evidence_from_everywhere_names_its_page_and_its_places(source: str, sit
     json.dumps(best.metadata)
 
 
+def test_evidence_says_on_which_page_it_stands() -> None:
+    text = "<p><data value=page-1>The pier is long.</data><p><data value=page-2>The pier</data> opened in 1911."
+    [found_text] = found("When did the pier open?", pages=[prunus.Page(text)], budget=12)
+    assert "page 2" in [block["place"] for block in found_text.metadata["blocks"]]
+
+
 def test_the_budget_holds_for_all_documents_together() -> None:
     counter = prunus.prune("<p>x", "x", 10)._count
     for budget in (80, 300, 1000):

@@ -132,6 +132,7 @@ def _texts(context: Context) -> list[Text]:
     blocks: dict[int, list[dict[str, Any]]] = {}
     for block in context.kept:
         place = {"path": block.path, "start": block.span.start, "end": block.span.end, "score": round(block.score, 6)}
+        place["place"] = context.place(block)
         blocks.setdefault(block.document, []).append(place)
     found = []
     for number, score in _ranking(context).items():

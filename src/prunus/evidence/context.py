@@ -91,6 +91,13 @@ class Context:
         known = known_metadata(tree)
         return known if known.published else replace(known, published=tree.published)
 
+    def place(self, block: BlockRecord) -> str:
+        """Return where a block stands in a document, as ``page 2`` or ``sheet Costs, row 5``; '' without such parts."""
+        from ..pages.place import place_in_document  # here: few calls need it
+
+        tree = self._blocks.trees[self._number(block.document)]
+        return place_in_document(tree, tree.node_at(block.span.start))
+
     def _count(self, text: str) -> int:
         return int(self._counter.count([text])[0])
 

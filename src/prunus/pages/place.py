@@ -21,6 +21,8 @@ def place_in_document(tree: Tree, node: int) -> str:
     Pages, slides and chapters are counted from 1 in the order of the file, rows as the spreadsheet numbers them.
     '' where the document has no such parts, or the node stands before the first.
     """
+    if "data" not in tree.tag:
+        return ""
     while node + 1 < len(tree) and not tree.text[node] and tree.end[node] > node + 1:
         node += 1  # the mark stands inside an element, before its first words
     row = 0  # rows of tables down to the node, after the row whose number a mark says
