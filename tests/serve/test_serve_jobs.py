@@ -253,6 +253,26 @@ def test_a_worker_that_lost_its_lease_changes_nothing_more(tmp_path: Path) -> No
     state.close()
 
 
+def test_a_clock_that_was_set_back_does_not_hold_jobs_up_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need("fastapi")
+    from prunus.serve.queue import InputDocument, Queue
+    from prunus.serve.state import ServerState
+    from prunus.serve.user_indexes import CreatedIndexes
+
+    state = ServerState(str(tmp_path / "serve.db"))
+    index = CreatedIndexes(state, str(tmp_path / "made")).add("-", "town", "", 1)
+    queue, real = Queue(state, lease=20.0), time.time
+    queue.add("-", "add", index.id, "town", [InputDocument("a", content="<p>x")], 9)
+    monkeypatch.setattr(time, "time", lambda: real() + 86_400)
+    assert queue.claim("dead", lambda place: True) is not None
+    monkeypatch.setattr(time, "time", real)
+    assert queue.claim("next", lambda place: True) is not None  # its lease is a day away
+    assert queue.claim("third", lambda place: True) is None
+    state.close()
+
+
 def test_a_key_with_many_jobs_does_not_hold_up_the_others(tmp_path: Path) -> None:
     need("fastapi")
     from prunus.serve.queue import Queue

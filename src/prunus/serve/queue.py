@@ -287,6 +287,7 @@ class Queue:
         """Return the job whose turn it is: deletions first, then the job of the owner who waited longest for one."""
         with self._state.transaction(writes) as run:
             at = self._state.time(run)
+            longest = max(self.lease, *_PAUSES)  # later than this was written before the clock was set back
             busy: set[str] = set()
             working: set[str] = set()
             ready = []
@@ -296,10 +297,10 @@ class Queue:
             )
             for id, owner, kind, place, state, until, tries, before in rows:
                 deletes = kind == "delete"
-                leased = state == "running" and until > at
-                if leased and not deletes:
+                later = at < until <= at + longest
+                if later and state == "running" and not deletes:
                     working.add(owner)
-                if place in busy or not can(place) or leased or until > at:
+                if place in busy or not can(place) or later:
                     busy.add(place)  # the later jobs of an index wait for the earlier ones
                 elif writes and tries >= _TRIES and not deletes and before not in living:
                     self._end(run, id, "failed", f"given up: it ended its server {tries} times")
