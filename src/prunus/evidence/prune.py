@@ -5,10 +5,12 @@ This module knows ports only; the engines come from :mod:`prunus.engines`.
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +30,8 @@ from .refine import subset
 from .render import Rendering
 from .two_stage import Engines, RankedBlocks, Writing, cut_best, rank, rank_once, second_stage, sizes_for
 
+_FISCAL: Final = re.compile(r"\bFY ?(19|20)?(\d\d)\b")
+
 
 def prune(
     documents: Documents, query: str, budget: int, format: OutputFormat, options: Options, engines: Engines
@@ -45,19 +49,20 @@ def prune(
     if options.units not in ("blocks", "leaves"):
         raise BadInput(f"units {options.units!r} are not known; choose blocks or leaves", subject="units")
     clock = _Clock()
+    asked = _with_years(query, documents)
     writing = _writing(documents, format, options, engines)
     rendering = writing.rendering
     if engines.second_scorer is None:
         blocks = documents.blocks(_max_words(documents.words, query, budget, options), options.units)
         clock.lap("blocks")
-        ranked = rank_once(blocks, query, engines.scorer)
+        ranked = rank_once(blocks, asked, engines.scorer)
     else:
         sizes = sizes_for(query, budget, options)
         documents.expanded(sizes.coarse_words, sizes.words, options.units)  # cached: so that the lap measures cutting
         clock.lap("blocks")
-        ranked = rank(documents, query, options, engines, writing, sizes)
+        ranked = rank(documents, asked, options, engines, writing, sizes)
     clock.lap("score")
-    parts = cut_best(ranked, engines.scorer, query, writing, budget)
+    parts = cut_best(ranked, engines.scorer, asked, writing, budget)
     part = subset(ranked.blocks, ranked.places)
     ranking = ranked.ranking if options.fill else _bearing(part, ranked.ranking, engines)
     chosen = select(part, ranking, budget, engines.counter, rendering, writing.requires(part))
@@ -80,7 +85,15 @@ def asked_blocks(
     :raises BadBudget: the first stage keeps nothing.
     """
     writing = _writing(documents, format, options, engines)
-    return second_stage(documents, query, options, engines, writing, sizes_for(query, budget, options))
+    asked = _with_years(query, documents)
+    return second_stage(documents, asked, options, engines, writing, sizes_for(query, budget, options))
+
+
+def _with_years(query: str, documents: Documents) -> str:
+    """Return a question with the years that it abbreviates (FY2019, FY21) as documents that do not do so write them."""
+    if not _FISCAL.search(query) or any(_FISCAL.search(tree.canonical) for tree in documents.trees):
+        return query
+    return _FISCAL.sub(lambda match: f"{match[1] or 20}{match[2]}", query)
 
 
 def _writing(documents: Documents, format: OutputFormat, options: Options, engines: Engines) -> Writing:
