@@ -140,6 +140,8 @@ def test_sheets_that_do_not(name: str) -> None:
         ("<div style='font-size:0'>GONE<p style='font-size:14px'>seen</div>", "seen"),
         ("<div style='font-size:0'>GONE<p style='font-size:1em'>GONE</div><p>seen", "seen"),
         ("<div style='color:transparent'>GONE <b>GONE</b> <b style='color:#333'>seen</b></div>", "seen"),
+        ("<div style='color:#fff;background:#fff'>GONE <a>GONE</a> <a href=x>seen</a></div>", "seen"),
+        ("<div style='color:transparent'><a href=x style='color:#0000'>GONE</a></div><p>seen", "seen"),
         ("<div style='visibility:hidden'>GONE<img alt=GONE><p style='visibility:visible'>seen</div>", "seen"),
         ("<div style='visibility:hidden;font-size:0'>GONE<p style='visibility:visible'>GONE</div><p>seen", "seen"),
         (

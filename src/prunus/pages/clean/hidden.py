@@ -116,6 +116,8 @@ class Inside:
                 if _is_wholly_hidden(node, styles):
                     continue
                 style = node.attr("style")
+                if "color" in by and node.tag == "a" and "href" in node.attrs:
+                    by -= {"color"}  # browsers give links a colour of their own
                 if style:
                     values = styles.values(style)
                     by = frozenset(name for name in by if not is_shown_by(values, name)) | styles.unseen_by(style)
