@@ -132,3 +132,10 @@ def test_hostile_sheets_take_seconds_at_most(body: str) -> None:
 
 def test_damage_gives_html_or_one_clear_line() -> None:
     survives_damage(Engine(), spreadsheet(BODY))
+
+
+def test_formulas_without_a_saved_value_are_counted() -> None:
+    computed = '<table:table-cell table:formula="of:=[.A1]+1"{}/>'
+    saved = computed.format(' office:value-type="float" office:value="3"')
+    found = cleaned(Engine(), spreadsheet(sheet("S", row("a", computed.format(""), saved))))
+    assert "1 formula has no saved value" in found

@@ -353,3 +353,13 @@ def test_hostile_sheets_take_seconds_at_most(body: str) -> None:
 
 def test_damage_gives_html_or_one_clear_line() -> None:
     survives_damage(Engine(), workbook({"S": PORTS * 3, "T": PORTS}))
+
+
+def test_formulas_without_a_saved_value_are_counted() -> None:
+    body = (
+        '<sheetData><row><c t="str"><f>A1</f><v></v></c><c><v>7</v></c><c><f>1+1</f></c><c><f>2+2</f><v/></c></row>'
+        '<row r="3" hidden="1"><c><f>3+3</f></c></row></sheetData>'
+    )
+    found = cleaned(Engine(), workbook({"S": body}))
+    assert "2 formulas have no saved value" in found
+    assert "<p>7" in found

@@ -11,7 +11,7 @@ from ._common.allowance import Allowance
 from ._common.write import document
 from ._common.xml import StopReading, cut_bytes, is_flat, walk_xml, whole_number, xml_bytes
 from ._common.zip import Archive
-from ._sheets.regions import Sheet, to_markup
+from ._sheets.regions import Sheet, to_markup, unsaved_formulas
 
 _MAX_COLUMNS: Final = 16_384
 _LONG: Final = 32_768  # characters of a cell
@@ -80,6 +80,8 @@ class _Content:
         self._repeat, self._row_repeat = 1, 1
         self._row_hidden = False
         self._rows_hidden = 0
+        self._unsaved = 0  # visible formulas without a value
+        self._is_unsaved = False
         self._row_cells: list[tuple[int, str, str, int, int]] = []
         self._text: list[str] | None = None
         self._size = 0  # letters of the cell so far
@@ -115,6 +117,10 @@ class _Content:
         elif name in ("table-cell", "covered-table-cell"):
             self._repeat = _count(attrs, "number-columns-repeated")
             self._paragraphs, self._link, self._size = [], "", 0
+            self._is_unsaved = (
+                "formula" in attrs
+                and not {"value", "string-value", "boolean-value", "date-value", "time-value"} & attrs.keys()
+            )
             self._spans = (_count(attrs, "number-rows-spanned"), _count(attrs, "number-columns-spanned"))
         else:
             self._start_in_cell(name, attrs)
@@ -137,6 +143,8 @@ class _Content:
         elif name == "table":
             self._tables -= 1
             if self._tables == 0 and self._sheet is not None:
+                if self._unsaved:
+                    self._sheet.notes.append(unsaved_formulas(self._unsaved))
                 self.sheets.append(self._sheet)
                 self._sheet = None
         elif self._tables != 1 or self._sheet is None:
@@ -148,6 +156,8 @@ class _Content:
             self._text = None
         elif name in ("table-cell", "covered-table-cell"):
             text = "\n".join(self._paragraphs)[:_LONG]
+            if self._is_unsaved and not text and name == "table-cell" and not self._row_hidden:
+                self._unsaved += 1
             if text.strip() and name == "table-cell":
                 stop = min(self._column + self._repeat, _MAX_COLUMNS)
                 self._allowance.spend("looks", max(stop - self._column, 0))

@@ -55,6 +55,12 @@ class _Area:
     sparse: bool = False
 
 
+def unsaved_formulas(count: int) -> str:
+    """Return the note about formulas whose value the file does not hold, as no program computed them."""
+    told = "1 formula has" if count == 1 else f"{count:,} formulas have"
+    return f"{told} no saved value, and the cells are empty here: open the file in a spreadsheet program and save it."
+
+
 def to_markup(sheet: Sheet, allowance: Allowance) -> str:
     """Return a sheet as a section: its name, its notes, and its areas in reading order."""
     name = f'<h2><data value="sheet">{escape_text(sheet.name)}</data></h2>'

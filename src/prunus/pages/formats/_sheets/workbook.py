@@ -13,7 +13,7 @@ from ....core.text.numbers import bounded_float, bounded_int
 from .._common.allowance import Allowance
 from .._common.xml import whole_number
 from .numbers import BUILT_IN, Code, plain
-from .regions import Place, Sheet
+from .regions import Place, Sheet, unsaved_formulas
 
 _REFERENCE: Final = re.compile(r"\$?([A-Za-z]{1,3})\$?(\d{1,7})")
 _ESCAPE: Final = re.compile(r"_x([0-9A-Fa-f]{4})_")
@@ -166,6 +166,8 @@ class Cells(_TextListener):
         self._row, self._column = -1, -1
         self._kind = self._value = ""
         self._style = 0
+        self._is_computed = False  # the cell has a formula
+        self._unsaved = 0  # visible formulas without a value
         self.cut_at = -1
         self._phonetic = False
 
@@ -176,10 +178,13 @@ class Cells(_TextListener):
             place = place_of(attrs.get("r", "")) or (self._row, self._column + 1)
             self._column = place[1]
             self._kind, self._style, self._value = attrs.get("t", "n"), whole_number(attrs.get("s")), ""
+            self._is_computed = False
         elif name in ("v", "t"):
             self.take()
         elif name == "rPh":
             self._phonetic = True
+        elif name == "f":
+            self._is_computed = True
         elif name == "row":
             self._row = (whole_number(attrs.get("r")) or self._row + 2) - 1  # rows count from 1
             self._column = -1
@@ -205,10 +210,11 @@ class Cells(_TextListener):
             self._value += text if len(self._value) < _LONG else ""
         elif name == "rPh":
             self._phonetic = False
-        elif name == "c" and self._value:
-            text = self._cell_text(self._value)
+        elif name == "c" and (self._value or self._is_computed):
+            text = self._cell_text(self._value) if self._value else ""
             place = (self._row, self._column)
             visible = self._row not in self._hidden_rows and self._column not in self._hidden_columns
+            self._unsaved += visible and not self._value and self._kind != "str"  # a formula may give an empty text
             if visible and text.strip() and self.cut_at < 0 and 0 <= self._column < _MAX_COLUMNS:
                 if self._allowance.take("letters", len(text)) and self._allowance.take("cells"):
                     self._found[place] = text
@@ -255,6 +261,8 @@ class Cells(_TextListener):
             if self._allowance.take("looks", len(in_row[row])):
                 named = (column for column in in_row[row] if left <= column <= right)
                 sheet.headers.update((rows[row], columns[column]) for column in named)
+        if self._unsaved:
+            sheet.notes.append(unsaved_formulas(self._unsaved))
         if self.cut_at >= 0:
             sheet.notes.append(f"The sheet is cut at row {self.cut_at + 1:,}: the limit of cells is reached.")
         return sheet
