@@ -21,8 +21,10 @@ from .snapshots import KeepsPages
 from .wire import AskRequest
 from .work import Busy, unless_left
 
+_TURN: Final = 0.5
+"""Seconds for the turn of a stream, before it is refused."""
 _PATIENCE: Final = 2.0
-"""Seconds for the turn of a stream, and then for its first event, before it begins without it."""
+"""Seconds for the first event of a stream, before it begins without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +85,11 @@ async def begun(
     :raises Busy: its turn does not come soon.
     :raises Left: the client has left.
     """
-    first = await _soon(events, receive)
+    first = await _soon(events, receive, _TURN)
     if not first.done():
         await _ended(first, events)
         raise Busy
-    first = await _soon(events, receive)
+    first = await _soon(events, receive, _PATIENCE)
 
     async def all_events() -> AsyncGenerator[Event | None, None]:
         async with aclosing(events):
@@ -105,12 +107,12 @@ async def begun(
 
 
 async def _soon(
-    events: AsyncGenerator[Event | None, None], receive: Callable[[], Awaitable[Any]]
+    events: AsyncGenerator[Event | None, None], receive: Callable[[], Awaitable[Any]], seconds: float
 ) -> asyncio.Future[Event | None]:
     """Start the next step of a generator and wait for it, but not long; raise what it raises by then."""
     step = asyncio.ensure_future(anext(events))
     try:
-        await unless_left(receive, asyncio.wait({step}, timeout=_PATIENCE))
+        await unless_left(receive, asyncio.wait({step}, timeout=seconds))
         if step.done():
             step.result()
     except BaseException:
