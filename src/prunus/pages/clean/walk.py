@@ -488,6 +488,8 @@ class _Walk(GrowingTree):
         """Add a formula as code, as the formulas of other formats are."""
         if not words:
             return
+        if words[0].isdigit() and self.last >= 0 and self.text[self.last][-1:].isdigit():
+            self._add_space(node)  # 2 1/3 is not 21/3
         if self.space:
             self._put_space()
         self.content += 1
@@ -498,6 +500,9 @@ class _Walk(GrowingTree):
         self._add("code", KINDS["code"], "", None, node)
         self._add_words(words, node, len(self.open) + 1)
         self._ended(position)
+        following = node.next_sibling
+        if words[-1].isdigit() and isinstance(following, Text) and following.data[:1].isdigit():
+            self._add_space(node)
 
     def _readable(self, node: Element, tag: str) -> str:
         """Return the tag with which a heading, an item, a form or a part of a ruby can be written here.
