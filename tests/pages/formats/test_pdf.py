@@ -37,6 +37,7 @@ from prunus.pages.clean.walk import clean_tree
 from prunus.pages.formats.pdf import ocr
 from prunus.pages.formats.pdf import page as scans
 from prunus.pages.formats.pdf.engine import Engine
+from prunus.pages.formats.pdf.layers import has_layers
 from prunus.pages.formats.pdf.layout import html_of
 from prunus.pages.formats.pdf.pdfium import FS_RECTF, SIGNATURES, Pdfium
 from prunus.pages.read import clean_page
@@ -727,6 +728,29 @@ def test_a_file_that_is_damaged_is_read_or_refused() -> None:
     whole = pdf(ruled(), two_columns())
     for broken in mutated(whole, 40):
         answers_or_refuses(Engine(seconds=10), broken)
+
+
+def test_layers_are_declared_in_the_open_or_in_a_packed_stream() -> None:
+    catalog = b"<< /Type /Catalog /OCProperties << /OCGs [4 0 R] >> >>"
+    packed_objects = b"<< /Type /ObjStm /N 1 /First 4 /Length 9 >>\nstream\n" + zlib.compress(catalog)
+    assert has_layers(catalog)
+    assert has_layers(packed_objects)
+    assert not has_layers(packed_objects[:-30].replace(b"x", b"y") + b"/Type /ObjStm >>\nstream\nabc")
+
+
+def test_text_on_a_layer_that_is_off_is_left_out() -> None:
+    sheets = [Sheet(), Sheet()]
+    for number, sheet in enumerate(sheets):
+        sheet.text(50, 100, f"Above {'ab'[number]}")
+        for y, layer, word in ((130, "OFF", "Draft"), (160, "ON", "Final"), (190, "OFF", "Secret")):
+            sheet.content.append(f"/OC /{layer} BDC")
+            sheet.text(50, y, f"{word} {number}")
+            sheet.content.append("EMC")
+    off, on = "<< /Type /OCG /Name (Old) >>", "<< /Type /OCG /Name (New) >>"
+    catalog = "/OCProperties << /OCGs [14 0 R 15 0 R] /D << /OFF [14 0 R] >> >>"
+    content = pdf(*sheets, catalog=catalog, objects=(off, on))
+    content = content.replace(b"/Resources << ", b"/Resources << /Properties << /OFF 14 0 R /ON 15 0 R >> ")
+    assert words(read(Engine(), content)) == "Above a Final 0 Above b Final 1".split()
 
 
 def test_the_declared_functions_of_pdfium_are_those_of_its_package() -> None:

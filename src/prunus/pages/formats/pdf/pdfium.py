@@ -26,22 +26,30 @@ _TYPES: Final = {
 
 SIGNATURES: Final = {
     "v:": "FPDF_InitLibrary",
-    "v:p": "FPDFPage_CloseAnnot FPDFText_ClosePage FPDF_ClosePage FPDF_StructTree_Close",
+    "v:p": "FPDFBitmap_Destroy FPDFPageObj_Destroy "
+    "FPDFPage_CloseAnnot FPDFText_ClosePage FPDF_ClosePage FPDF_StructTree_Close",
     "p:p": "FPDFTextObj_GetFont FPDFLink_GetAction FPDFText_LoadPage FPDF_StructTree_GetForPage",
     "p:pp": "FPDFDOC_InitFormFillEnvironment FPDFBookmark_GetDest FPDFBookmark_GetFirstChild "
     "FPDFBookmark_GetNextSibling",
     "p:pi": "FPDFPage_GetAnnot FPDFPage_GetObject FPDFPath_GetPathSegment FPDFText_GetTextObject FPDF_LoadPage "
     "FPDF_StructElement_GetChildAtIndex FPDF_StructTree_GetChildAtIndex",
-    "p:pL": "FPDFFormObj_GetObject",
+    "p:pL": "FPDFFormObj_GetObject FPDFPageObj_GetMark",
+    "p:iiipi": "FPDFBitmap_CreateEx",
+    "v:ppiiiiii": "FPDF_RenderPageBitmap",
+    "i:piiiiL": "FPDFBitmap_FillRect",
+    "i:ppLp": "FPDFPageObjMark_GetName",
+    "i:pppLp": "FPDFPageObjMark_GetParamStringValue",
     "p:pSp": "FPDF_LoadMemDocument64",
-    "i:p": "FPDFAnnot_GetFlags FPDFAnnot_GetSubtype FPDFCatalog_IsTagged FPDFFormObj_CountObjects "
+    "i:p": "FPDFPageObj_CountMarks "
+    "FPDFAnnot_GetFlags FPDFAnnot_GetSubtype FPDFCatalog_IsTagged FPDFFormObj_CountObjects "
     "FPDFPageObj_GetMarkedContentID FPDFPageObj_GetType FPDFPage_GetAnnotCount FPDF_GetFormType "
     "FPDFPage_CountObjects FPDFPathSegment_GetClose FPDFPathSegment_GetType FPDFPath_CountSegments "
     "FPDFTextObj_GetTextRenderMode FPDFText_CountChars FPDF_GetPageCount FPDF_StructElement_CountChildren "
     "FPDF_StructElement_GetMarkedContentIdCount FPDF_StructTree_CountChildren",
-    "i:pp": "FPDFAnnot_GetFormFieldFlags FPDFAnnot_GetFormFieldType FPDFAnnot_GetOptionCount FPDFAnnot_GetRect "
+    "i:pp": "FPDFPage_RemoveObject "
+    "FPDFAnnot_GetFormFieldFlags FPDFAnnot_GetFormFieldType FPDFAnnot_GetOptionCount FPDFAnnot_GetRect "
     "FPDFAnnot_IsChecked FPDFDest_GetDestPageIndex FPDFLink_GetAnnotRect FPDFPageObj_GetMatrix FPDF_GetPageBoundingBox",
-    "i:pi": "FPDFText_GetFontWeight FPDF_StructElement_GetMarkedContentIdAtIndex",
+    "i:pi": "FPDFPageObj_SetIsActive FPDFText_GetFontWeight FPDF_StructElement_GetMarkedContentIdAtIndex",
     "i:ppp": "FPDFAnnot_GetFontSize FPDFLink_Enumerate FPDFPathSegment_GetPoint FPDFPath_GetDrawMode",
     "i:pip": "FPDFText_GetLooseCharBox FPDFText_GetMatrix",
     "i:pipp": "FPDFText_GetCharOrigin",

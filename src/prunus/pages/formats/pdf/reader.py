@@ -1,8 +1,8 @@
 """Read a PDF page by page: words with positions, lines, fills, pictures, links, bookmarks.
 
 This module runs in a separate process (see ``COMMAND``), so that a hostile file can neither hang, crash nor fill the
-calling process. It imports only ``drawn``, ``pdfium``, ``rtl`` and ``typed`` from this package. It reads a PDF from
-stdin and writes JSON lines to stdout: one for the document, one per page, one at the end.
+calling process. It imports only ``drawn``, ``layers``, ``pdfium``, ``rtl`` and ``typed`` from this package. It reads a
+PDF from stdin and writes JSON lines to stdout: one for the document, one per page, one at the end.
 
 Coordinates are points, x to the right and y down, turned so that most of the page's text runs left to right.
 A word is ``[x0, x1, baseline, size, flags, space before, text]``. Its letters stand in the order in which they are
@@ -19,6 +19,7 @@ import sys
 import time
 
 from .drawn import Box, PdfDrawing, read_utf16, rotated, rotated_box, rotated_by
+from .layers import has_layers, remove_hidden
 from .pdfium import Pdfium
 from .rtl import RtlLetters, is_rtl
 from .typed import PdfTyped
@@ -91,6 +92,8 @@ class PdfReader:
         if self.pages > max_pages:
             raise TooMuch(f"{self.pages} pages are over the limit of {max_pages}")
         self.typed = PdfTyped(raw, self.document)
+        self.layers = has_layers(data)
+        self.shown: set[str] = set()  # layers that are on
         self.tagged = bool(raw.FPDFCatalog_IsTagged(self.document))
 
     def metadata(self) -> dict[str, Any]:
@@ -133,6 +136,8 @@ class PdfReader:
         page = raw.FPDF_LoadPage(self.document, number)
         if not page:
             return {"page": number, "damaged": True}
+        if self.layers:
+            remove_hidden(raw, page, self.shown, self.check_time)
         text = raw.FPDFText_LoadPage(page)
         try:
             drawing = PdfDrawing(raw, self.document, page, self.check_time)
