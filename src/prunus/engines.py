@@ -103,7 +103,20 @@ def answer_engines(
         spare=spare,
         meter=engines.meter,
         web=_for_the_web(engines) if web else None,
+        min_confidence=_least_confidence(engines),
     )
+
+
+def _least_confidence(engines: EngineSet) -> float:
+    """Return the chance of a passage below which there is no answer without a model.
+
+    :raises BadInput: it is no chance.
+    """
+    named = engines.options.min_confidence
+    least = engines.settings.min_confidence if named is None else named
+    if not isinstance(least, int | float) or not 0 <= least <= 1:
+        raise BadInput(f"min_confidence is a chance from 0 to 1, not {least!r}", subject="min_confidence")
+    return least
 
 
 def web_engines(settings: Settings, options: Options | None = None) -> WebEngines:

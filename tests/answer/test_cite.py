@@ -148,7 +148,7 @@ def test_every_quote_of_an_answer_stands_in_the_page_that_it_cites(site: dict[st
     pages = [prunus.Page(html, url=f"https://example.org/{name}") for name, html in site.items()]
     documents = prunus.read(pages)
     trees = {tree.document: tree for tree in documents.trees}
-    answer = prunus.ask("How many old tide recordings turned up in the attic of the chandlery?", documents)
+    answer = prunus.ask("How much did the Linden Trust pay towards reading the rolls?", documents)
     assert answer.citations
     for number, citation in enumerate(answer.citations, 1):
         tree = trees[citation.document]

@@ -38,10 +38,12 @@ def test_questions_of_the_help_and_the_demo_are_answered_by_the_first_quote_of_t
     assert answer in first_quote(question, SITE)
 
 
-def test_half_of_the_example_questions_are_answered_by_the_first_quote_of_their_page() -> None:
+def test_most_answers_to_example_questions_are_right_in_the_first_quote() -> None:
     rows = [json.loads(line) for line in (EXAMPLES / "questions.jsonl").read_text("utf-8").splitlines()]
-    right = 0
+    answered = right = 0
     for row in rows:
         quote = "".join(normalise(first_quote(row["question"], SITE / row["pages"][0])).split())
+        answered += quote != ""
         right += any("".join(normalise(answer).split()) in quote for answer in row["answers"])
-    assert right >= len(rows) // 2
+    assert right >= 28
+    assert right > 0.6 * answered

@@ -139,7 +139,8 @@ def test_an_empty_index_has_nothing_to_say(tmp_path: Path) -> None:
 
 def test_a_summarys_words_are_cited_to_its_leaves_and_never_quoted_as_a_page(index: Index) -> None:
     """Summaries are retrieved for a broad question, but every quote in the answer is from a page."""
-    answer = index.ask("What is all of it about: the tide, bread, the night train, honey bees and glass?", 400)
+    question = "What is all of it about: the tide, bread, the night train, honey bees and glass?"
+    answer = prunus.ask(question, index=index, budget=400, options=Options(min_confidence=0.0))
     assert answer.citations
     texts = [one.text for one in map(index.store.document, SUBJECTS)]
     for citation in answer.citations:

@@ -89,7 +89,7 @@ def test_more_likeness_never_lowers_a_score(sets: Path) -> None:
 
 def test_weights_move_towards_what_the_gold_segments_have(sets: Path) -> None:
     examples = data.load(sets, str)
-    turned = [data.QuoteExample(one.source, one.own, ~one.gold, one.wrong, one.dev) for one in examples]
+    turned = [data.QuoteExample(one.source, one.own, ~one.gold, ~one.held, one.wrong, one.dev) for one in examples]
     right, wrong = (weights_of(quotes.fit(each)) for each in (examples, turned))
     place = NAMES.index("fits_date")  # every question of the texts asks when
     assert right.text[place] > wrong.text[place]
@@ -97,7 +97,7 @@ def test_weights_move_towards_what_the_gold_segments_have(sets: Path) -> None:
 
 def test_questions_without_gold_are_one_line(sets: Path) -> None:
     none = [
-        data.QuoteExample(one.source, one.own, np.zeros_like(one.gold), one.wrong, one.dev)
+        data.QuoteExample(one.source, one.own, np.zeros_like(one.gold), one.held, one.wrong, one.dev)
         for one in data.load(sets, str)
     ]
     with pytest.raises(quotes.DataBroken, match="no question"):

@@ -1,8 +1,8 @@
 """Train the weights of the extractor ``sentences``: which segment answers a question, and whether any does.
 
 The weights of segments maximise the share of the gold segments in a softmax over the segments of a page. They start at
-weights chosen by hand and are drawn back to them; those of likeness stay at 0 or above. The weights of the bar, which
-tells whether anything answers, are a logistic regression on right and wrong pages.
+weights chosen by hand and are drawn back to them; those of likeness stay at 0 or above. The weights of confidence, the
+chance that a segment answers, are a logistic regression on the best segments of right and of wrong pages.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from prunus.answer.extract._features import BEARING, NAMES, Numbers, Question
-from prunus.answer.extract._weights import READ_SIGNS, Weights, best, read_signs, weights, weights_of
+from prunus.answer.extract._features import NAMES, Numbers, Question
+from prunus.answer.extract._weights import READ_SIGNS, SIGNS, Weights, best, signs, weights, weights_of
 from prunus.answer.extract.sentences import read
 from prunus.core.ports import Reranker
+from prunus.core.settings import Settings
 from prunus.core.text.answer_kinds import KINDS
 from prunus_train.data.quotes import QuoteExample
 from prunus_train.errors import DataBroken
@@ -29,26 +31,25 @@ _WEIGHTS: Final = {
 }  # fmt: skip
 """How much a question counts; 1 where nothing is said. Chosen by hand."""
 
-_NO_BAR: Final = frozenset({"faq_docs_multi", "hotpotqa_en"})
-"""Sets from which the bar is not learned. Chosen by hand."""
+_NOT_SURE: Final = frozenset({"faq_docs_multi", "hotpotqa_en"})
+"""Sets from which confidence is not learned. Chosen by hand."""
 
 _START: Final = {
     "bm25": 3.0, "cosine_scaled": 1.2, "block": 3.0, "covered": 1.5, "covered_all": 1.5, "pairs": 1.0, "before": 0.7,
-    "after": 0.7, "news": 0.3, "short": -1.5, "lines": -1.5, "asks": -1.5, "extreme": 1.5, "end_row": 1.5,
+    "after": 0.7, "news": 0.3, "short": -1.5, "lines": -1.5, "asks": -1.5, "asked_row": 2.0, "end_row": 1.5,
     "beside_row": 1.0, "counted": 1.0,
 } | {f"fits_{kind.name}": 1.0 for kind in KINDS}  # fmt: skip
 """Weights to start from and to be drawn back to; 0 where nothing is said. Chosen by hand."""
 
 _NEVER_BELOW_0: Final = (
     "bm25", "cosine", "cosine_scaled", "block", "covered", "covered_all", "covered_label", "covered_heading", "pairs",
-    "names", "names_all", "before", "after", "key_covered", "row_covered", "extreme", "extreme_other",
+    "names", "names_all", "before", "after", "key_covered", "row_covered", "asked_row",
     *(f"fits_{kind.name}" for kind in KINDS),
 )  # fmt: skip
 """Features of likeness: more of one must never lower a score. Free weights fitted better here, and worse elsewhere."""
 
 _ONE_WEIGHT: Final = (
-    "row", "pair", "list", "code", "row_covered", "labelled", "one_cell", "extreme", "extreme_other", "end_row",
-    "beside_row",
+    "row", "pair", "list", "code", "row_covered", "labelled", "one_cell", "asked_row", "end_row", "beside_row",
 )  # fmt: skip
 """Features with the same weight in rows and in other segments."""
 
@@ -56,7 +57,7 @@ _UNUSED: Final = ("code",)
 _MENU: Final = 0.4
 """A segment with this much of the feature ``lines`` or more is no gold: it looks like a menu."""
 
-_DRAWN, _DRAWN_ROW = 5e-4, 1e-3
+_DRAWN, _DRAWN_ROW = 5e-3, 1e-2
 """How strongly weights are drawn to their start, and those of rows to those of other segments."""
 
 _READ_OF_A_SET: Final = 60
@@ -65,16 +66,12 @@ _READ_OF_A_SET: Final = 60
 _STEPS: Final = 300
 _RATE: Final = 0.05
 _RIDGE: Final = 3e-3
-_LOWER: Final = {"one": 0.45, "unspaced": 0.8}
-"""By how much the bar is lowered, so that few right pages are refused; for scripts without spaces, too. By hand.
-
-The bar of a reader is not: with it, a lower bar lets wrong pages through and finds hardly any answer more."""
 
 
 def train(examples: Sequence[QuoteExample], reranker: Reranker | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the weights that are learned from all examples, and figures of the dev half.
 
-    :param reranker: a reader of segments; its bar is learned, too. Without one the bar of this version stays.
+    :param reranker: a reader of segments; the confidence with it is learned, too; else that of this version stays.
 
     The figures: ``held_out``, under weights learned from the training sets alone; ``new``, under the new weights, which
     have seen the dev half; ``shipped``, under those of this version, which have seen it, too.
@@ -92,14 +89,14 @@ def train(examples: Sequence[QuoteExample], reranker: Reranker | None = None) ->
 def fit(examples: Sequence[QuoteExample], reranker: Reranker | None = None) -> dict[str, Any]:
     """Return the weights that are learned from some examples, as ``weights.json`` holds them."""
     text, row = (np.round(found, 2) + 0.0 for found in fit_segments(examples))  # + 0.0: no minus zero
-    unbarred = Weights(text, row, np.zeros(len(BEARING)), np.zeros(len(BEARING) + len(READ_SIGNS)))
-    bears = np.round(fit_bar(examples, unbarred), 2) + 0.0
-    read = weights().bears_read if reranker is None else np.round(fit_bar(examples, unbarred, reranker), 2) + 0.0
+    ordering = Weights(text, row, np.zeros(len(SIGNS)), np.zeros(len(SIGNS) + len(READ_SIGNS)))
+    alone = np.round(fit_confidence(examples, ordering), 2) + 0.0
+    read = weights().sure_read if reranker is None else np.round(fit_confidence(examples, ordering, reranker), 2) + 0.0
     segment = {name: [float(text[place]), float(row[place])] for place, name in enumerate(NAMES)}
     return {
         "segment": segment,
-        "bears": dict(zip(BEARING, bears.tolist(), strict=True)),
-        "bears_read": dict(zip((*BEARING, *READ_SIGNS), read.tolist(), strict=True)),
+        "confidence": dict(zip(SIGNS, alone.tolist(), strict=True)),
+        "confidence_read": dict(zip((*SIGNS, *READ_SIGNS), read.tolist(), strict=True)),
     }
 
 
@@ -142,14 +139,15 @@ def fit_segments(examples: Sequence[QuoteExample]) -> tuple[Numbers, Numbers]:
     return parts[0], parts[0] + parts[1]
 
 
-def fit_bar(examples: Sequence[QuoteExample], weights: Weights, reranker: Reranker | None = None) -> Numbers:
-    """Return the weights of the signs that pages bear on a question, by logistic regression (Newton's method).
+def fit_confidence(examples: Sequence[QuoteExample], weights: Weights, reranker: Reranker | None = None) -> Numbers:
+    """Return the weights of the signs that a segment answers, by logistic regression (Newton's method).
 
-    Right and wrong pages count alike, and a set by the root of its questions.
+    The best three segments of right and of wrong pages are looked at. Both kinds of pages count alike, and a set by the
+    root of its questions: the chance is that of a question of which every other page does not answer.
 
     :param reranker: a reader of segments: then its signs are behind the others, of the pages that it reads.
     """
-    used = [example for example in examples if example.source not in _NO_BAR and (example.dev or example.wrong)]
+    used = [example for example in examples if example.source not in _NOT_SURE and (example.dev or example.wrong)]
     if reranker is not None:
         by_source = itertools.groupby(used, key=lambda example: example.source)  # examples of a set stand together
         used = [
@@ -158,44 +156,42 @@ def fit_bar(examples: Sequence[QuoteExample], weights: Weights, reranker: Rerank
             for place, example in enumerate(of_set)
             if example.dev or place < _READ_OF_A_SET
         ]
-    sides = [(example, example.own, 1.0) for example in used]
-    sides += [(example, example.wrong, 0.0) for example in used if example.wrong is not None]
-    signs = [_signs(question, weights, reranker) for _, question, _ in sides]
-    sides = [side for side, of_side in zip(sides, signs, strict=True) if of_side is not None]
-    sizes = Counter((example.source, label) for example, _, label in sides)
-    if {label for _, label in sizes} != {0.0, 1.0}:
+    sides = [(example, example.own, True) for example in used]
+    sides += [(example, example.wrong, False) for example in used if example.wrong is not None]
+    inputs, labels, counts, owned = [], [], [], []
+    sizes = Counter((example.source, own) for example, _, own in sides)
+    if {own for _, own in sizes} != {False, True}:
         raise DataBroken("the training data has no questions with a right and a wrong page")
-    inputs = np.stack([of_side for of_side in signs if of_side is not None])
-    labels = np.asarray([label for _, _, label in sides])
-    counts = np.asarray([_of_bar(example) / sizes[example.source, label] ** 0.5 for example, _, label in sides])
-    for label in (0.0, 1.0):
-        counts[labels == label] /= counts[labels == label].sum()
-    names = (*BEARING, *READ_SIGNS)[: inputs.shape[1]]
-    found = np.zeros(len(names))
+    for example, question, own in sides:
+        scores, added = _scores(question, weights, reranker)
+        if reranker is not None and added is None:
+            continue  # the reader does not read its language
+        places = best(scores)
+        inputs.append(signs(question, scores, places, added))
+        labels.append(example.held[places].astype(np.float64) if own else np.zeros(len(places)))
+        owned.append(np.full(len(places), own))
+        counts.append(np.full(len(places), _of_set(example) / sizes[example.source, own] ** 0.5 / len(places)))
+    joined, truth, share, of_side = (np.concatenate(parts) for parts in (inputs, labels, counts, owned))
+    for side in (False, True):
+        share[of_side == side] /= share[of_side == side].sum()
+    found = np.zeros(joined.shape[1])
     for _ in range(40):
-        sure = 1 / (1 + np.exp(-inputs @ found))
-        slope = inputs.T @ (counts * (sure - labels)) + _RIDGE * found
-        bend = (inputs * (counts * sure * (1 - sure))[:, None]).T @ inputs + _RIDGE * np.eye(len(names))
+        sure = 1 / (1 + np.exp(-joined @ found))
+        slope = joined.T @ (share * (sure - truth)) + _RIDGE * found
+        bend = (joined * (share * sure * (1 - sure))[:, None]).T @ joined + _RIDGE * np.eye(len(found))
         found -= np.linalg.solve(bend, slope)
-    lower = _LOWER if reranker is None else {}
-    lowered: Numbers = found + np.asarray([lower.get(name, 0.0) for name in names])
-    return lowered
+    return found
 
 
-def _signs(question: Question, weights: Weights, reranker: Reranker | None) -> Numbers | None:
-    """Return the signs that pages bear on a question; None where a reader does not read its language."""
+def _scores(question: Question, weights: Weights, reranker: Reranker | None) -> tuple[Numbers, Numbers | None]:
+    """Return the scores of the segments of a question, and what a reader added to them."""
     scores = weights.scores(question.features)
-    if reranker is None:
-        return question.bearing(best(scores))
-    added = read(reranker, question, scores)
-    if added is None:
-        return None
-    scores = scores + added
-    return np.concatenate([question.bearing(best(scores)), read_signs(scores, added)])
+    added = None if reranker is None else read(reranker, question, scores)
+    return (scores if added is None else scores + added), added
 
 
-def _of_bar(example: QuoteExample) -> float:
-    """Return how much a question counts for the bar: pages as users have them, and tables, count more."""
+def _of_set(example: QuoteExample) -> float:
+    """Return how much a question counts for confidence: pages as users have them, and tables, count more."""
     return (1.0 if example.dev else 0.5) * (1.5 if "table" in example.source else 1.0)
 
 
@@ -204,39 +200,48 @@ def figures(
 ) -> dict[str, dict[str, float]]:
     """Return per source the questions, and the shares of them that are answered with gold first, at all, and wrongly.
 
-    ``first``: the best segment is gold, and an answer is given. ``best``: it is gold, answer or not. ``wrong`` is of
-    the questions with a wrong page.
+    ``first``: the best segment's passage holds an answer, and it is given; ``best``: it holds one, given or not.
+    ``wrong`` is of the questions with a wrong page. ``off``: by how much the confidence of best segments, of right and
+    wrong pages, is off (expected calibration error in ten bins).
     """
     found: dict[str, dict[str, float]] = {}
     for source in dict.fromkeys(example.source for example in examples):
         asked = [example for example in examples if example.source == source]
-        answered = [_answered(example.own, weights, reranker) for example in asked]
-        gold = [bool(example.gold[place]) for example, (place, _) in zip(asked, answered, strict=True)]
-        given = [answers for _, answers in answered]
+        own = [_first(example.own, weights, reranker) for example in asked]
+        gold = np.asarray([example.held[place] for example, (place, _) in zip(asked, own, strict=True)])
+        sure = np.asarray([chance for _, chance in own])
         others = [example.wrong for example in asked if example.wrong is not None]
-        wrong = [_answered(other, weights, reranker)[1] for other in others]
+        wrong = np.asarray([_first(other, weights, reranker)[1] for other in others])
+        least = Settings().min_confidence
         found[source] = {
             "questions": len(asked),
-            "first": round(sum(map(min, gold, given)) / len(asked), 3),
-            "best": round(sum(gold) / len(asked), 3),
-            "answered": round(sum(given) / len(asked), 3),
-            "wrong": round(sum(wrong) / max(1, len(others)), 3),
+            "first": float(np.mean(gold & (sure >= least))),
+            "best": float(np.mean(gold)),
+            "answered": float(np.mean(sure >= least)),
+            "wrong": float(np.mean(wrong >= least)) if len(wrong) else 0.0,
+            "off": off(np.concatenate([sure, wrong]), np.concatenate([gold, np.zeros(len(wrong))])),
         }
-    return found
+    return {source: {name: round(value, 3) for name, value in of_set.items()} for source, of_set in found.items()}
 
 
-def _answered(question: Question, weights: Weights, reranker: Reranker | None) -> tuple[int, bool]:
-    """Return the place of the best segment, and whether an answer is given."""
-    scores = weights.scores(question.features)
-    added = read(reranker, question, scores)
-    scores = scores if added is None else scores + added
-    return best(scores)[0], weights.answers(question, scores, added)
+def off(chances: Numbers, truth: NDArray[Any]) -> float:
+    """Return the expected calibration error in ten bins of equal width: mean distance of chance and share."""
+    bins = np.minimum((chances * 10).astype(int), 9)
+    parts = [(bins == one) for one in range(10) if (bins == one).any()]
+    return float(sum(part.mean() * abs(chances[part].mean() - truth[part].mean()) for part in parts))
+
+
+def _first(question: Question, weights: Weights, reranker: Reranker | None) -> tuple[int, float]:
+    """Return the place of the best segment, and the chance that it answers."""
+    scores, added = _scores(question, weights, reranker)
+    place = best(scores)[0]
+    return place, float(weights.confidence(question, scores, [place], added)[0])
 
 
 def write(stored: Mapping[str, Any], path: Path) -> None:
     """Write the weights as JSON, a line for each."""
     parts = []
-    for name in ("segment", "bears", "bears_read"):
+    for name in ("segment", "confidence", "confidence_read"):
         lines = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in stored[name].items())
         parts.append(f'"{name}": {{\n' + ",\n".join(lines) + "\n}")
     path.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")

@@ -14,10 +14,12 @@ from dataclasses import replace
 from typing import Any
 
 import prunus
+from prunus.core.confidence import chosen_segments
 from prunus.core.errors import BadBudget, OutsideFailed, OverWindow, PrunusError, UnreadableReply
 from prunus.core.events import Event
 from prunus.core.ports import LLM, Segment
 from prunus.core.registry import make_engine
+from prunus.core.settings import Settings
 from prunus.core.types import Message, Span, Usage
 from prunus_evals import readers
 from prunus_evals.errors import UnknownName
@@ -75,14 +77,15 @@ class _Naming:
         """
         try:
             segments = segments_of(sentences, documents)
-            found: list[int] | None = asyncio.run(self._engine.extract(question, segments))
+            chosen = asyncio.run(self._engine.extract(question, segments))
+            found = chosen_segments(chosen, segments, Settings().min_confidence)
         except (BadBudget, OverWindow):
             return REFUSED
         except OutsideFailed as error:
             if isinstance(error, UnreadableReply):
                 return Named((), nonsense=True)
             raise readers.failed(self._name, error) from error
-        return Named(found or ())
+        return Named([segment.tag for segment in found])
 
 
 class _Watched:

@@ -174,7 +174,8 @@ def quote_lines(passages: Sequence[Passage], numbers: Iterable[int]) -> list[str
     lines = []
     for number, passage in zip(numbers, passages, strict=False):
         words = _with_gaps(passage.shown) if passage.shown else _on_one_line(_marked(passage))
-        label = f" ({' '.join(passage.label.split())})" if passage.label else ""
+        beside = "; ".join(filter(None, [" ".join(passage.label.split()), passage.how]))
+        label = f" ({beside})" if beside else ""
         lines.append(f"\u201c{words}\u201d{label} [{number}]")
     return lines
 

@@ -9,9 +9,10 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any, Final, cast
 
+from ..core.confidence import chosen_segments
 from ..core.errors import BadBudget, BadInput, OutsideFailed
 from ..core.events import Event, ExtractedEvent, KeptEvent, PageEvent
-from ..core.ports import Segment
+from ..core.ports import Choice, Segment
 from ..core.types import BlockRecord, Passage
 from ..evidence.documents import Documents
 from ..evidence.prune import prune
@@ -172,18 +173,18 @@ async def _extract(run: Run, tagged: Sequence[Segment], urls: dict[str, str]) ->
     """Return the segments that bear on the question; the spare extractor reads pages for which the model fails."""
     engines, by_tag = run.engines, {segment.tag: segment for segment in tagged}
     if not per_page(run):
-        chosen = await engines.extractor.extract(run.asked.full_question, tagged) or []
-        return [by_tag[tag] for tag in chosen if tag in by_tag]
+        found = await engines.extractor.extract(run.asked.full_question, tagged)
+        return chosen_segments(found, tagged, engines.min_confidence)
     pages = {document: list(group) for document, group in groupby(tagged, key=_document_of)}
     if run.afford() < 3 * LEAST_ROOM:  # room for one extraction call, and for the answer
         failed: dict[str, str] = dict.fromkeys(pages, "too few tokens are left to ask the model about pages")
-        result: dict[str, list[int]] = {}
+        result: dict[str, list[Choice]] = {}
     else:
         result, failed = await _extract_pages(run, pages)
     if failed and engines.spare is not None:
         remaining = [segment for document in failed for segment in pages[document]]
-        for tag in await engines.spare.extractor.extract(run.asked.full_question, remaining) or []:
-            result.setdefault(by_tag[tag].span.document, []).append(tag)
+        for choice in await engines.spare.extractor.extract(run.asked.full_question, remaining) or []:
+            result.setdefault(by_tag[choice.tag].span.document, []).append(choice)
         reasons = list(dict.fromkeys(failed.values()))
         several = f"{len(failed)} of {len(pages)} pages" if len(failed) > 1 else urls[next(iter(failed))] or "a page"
         run.failures["extractor"] = f"{several}: extracted without the model: {'; '.join(reasons)[:300]}"
@@ -191,20 +192,22 @@ async def _extract(run: Run, tagged: Sequence[Segment], urls: dict[str, str]) ->
             run.names["extractor"] = "sentences"
     elif failed and not result:
         raise OutsideFailed(f"no page could be extracted: {next(iter(failed.values()))}", subject="extractor")
-    return [by_tag[tag] for document in pages for tag in sorted(result.get(document, ())) if tag in by_tag]
+    ordered = [
+        choice for document in pages for choice in sorted(result.get(document, ()), key=lambda choice: choice.tag)
+    ]
+    return chosen_segments(ordered, tagged, engines.min_confidence)
 
 
-async def _extract_pages(run: Run, pages: dict[str, list[Segment]]) -> tuple[dict[str, list[int]], dict[str, str]]:
-    """Extract from each page alone, several at once; return the tags by page, and the reasons of pages that failed."""
+async def _extract_pages(run: Run, pages: dict[str, list[Segment]]) -> tuple[dict[str, list[Choice]], dict[str, str]]:
+    """Extract from each page alone, several at once; return the choices by page, and why pages failed."""
     gate = asyncio.Semaphore(_AT_ONCE)
-    result: dict[str, list[int]] = {}
+    result: dict[str, list[Choice]] = {}
     failed: dict[str, str] = {}
 
     async def extract(document: str, page: list[Segment]) -> None:
         async with gate:
             try:
-                tags = await run.engines.extractor.extract(run.asked.full_question, page)
-                result[document] = list(tags or ())
+                result[document] = await run.engines.extractor.extract(run.asked.full_question, page) or []
             except (OutsideFailed, BadBudget) as error:
                 failed[document] = str(error)
 

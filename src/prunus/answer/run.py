@@ -44,6 +44,7 @@ class AnswerEngines(Engines):
     :param spare: the engines that take over where the model's engines fail; None without a model.
     :param meter: the cost of the whole answer so far, and its limits.
     :param web: the engines that find and read pages; None for an answer that does not search the web.
+    :param min_confidence: chance of a passage below which there is no answer without a model.
     """
 
     extractor: Extractor
@@ -53,6 +54,7 @@ class AnswerEngines(Engines):
     llm: LLM | None = None
     spare: Spare | None = None
     web: WebEngines | None = None
+    min_confidence: float = 0.0
 
 
 class Finder(Protocol):

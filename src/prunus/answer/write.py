@@ -12,6 +12,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, Final, cast
 
+from ..core.confidence import any_of
 from ..core.errors import BadBudget, Failures, NothingFound, OutsideFailed
 from ..core.events import CitationEvent, DoneEvent, Event, ExtractedEvent, PageEvent, PlanEvent, TokenEvent, UsageEvent
 from ..core.ports import NumberedSource, StreamingGenerator, TokenCounter
@@ -153,7 +154,9 @@ def _quoted(run: Run, verbatim: bool, by_page: bool = False) -> list[tuple[Passa
         number = reference.number if by_page else len(quoted) + 1
         run.cited.add(reference.number)
         if reference.origin is None:
-            quoted.append((passage, [cite(number, passage.text, reference.tree, span, passage.marks)], []))
+            citation = cite(number, passage.text, reference.tree, span, passage.marks)
+            sure = replace(citation, confidence=passage.confidence, how=passage.how)
+            quoted.append((passage, [sure], []))
             continue
         citations = reference.origin.cite(number, span)
         if verbatim and citations:
@@ -166,9 +169,9 @@ async def finish(run: Run, citations: Sequence[Citation], unsupported: Sequence[
     """End a run: yield its usage and the whole answer, and add the turn to the conversation."""
     usage = run.stages.usage
     yield UsageEvent(usage)
-    answer = Answer(
-        run.text, list(citations), list(unsupported), run.names, usage, run.failures, run.stages.spent, run.warnings
-    )
+    cited = list(citations)
+    spent, sure = run.stages.spent, any_of([citation.confidence for citation in cited])
+    answer = Answer(run.text, cited, list(unsupported), run.names, usage, run.failures, spent, run.warnings, sure)
     if run.asked.chat is not None:
         run.asked.chat.take(run.asked.question, answer, run.references, run.cited)
     yield DoneEvent(answer)

@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import get_args
 
+from ..core.confidence import chosen_segments
 from ..core.errors import BadInput, Failures, OutsideFailed, PrunusError, errors_of_page
 from ..core.options import Options
 from ..core.settings import Settings, load_settings
@@ -271,9 +272,8 @@ def extract(
     tokens = settings.budget if budget is None else budget
     context = prune_documents(documents, question, tokens, "html", options, engines)
     tagged = segments(context.kept, {tree.document: tree for tree in documents.trees})
-    chosen = run(lambda: engines.extractor.extract(question, tagged)) or []
-    by_tag = {segment.tag: segment for segment in tagged}
-    return [by_tag[tag].passage for tag in chosen]
+    found = run(lambda: engines.extractor.extract(question, tagged))
+    return [segment.passage for segment in chosen_segments(found, tagged, engines.min_confidence)]
 
 
 def check_format(format: str) -> None:

@@ -93,7 +93,9 @@ class Task:
         """
         options = asdict(self.options)
         options.pop("trace")
-        if odd := [name for name, value in options.items() if not isinstance(value, str | int | float | bool | dict)]:
+        if odd := [
+            name for name, value in options.items() if not isinstance(value, str | int | float | bool | dict | None)
+        ]:
             raise BadInput(f"{odd[0]}: a batch names its engines, as 'bm25' or 'file.py:Class'", subject=odd[0])
         kinds = ("scorer", "second_scorer", "embedder", "reranker", "llm", "tokenizer", "extractor", "generator")
         engines = {kind: options[kind] or getattr(settings, kind) for kind in kinds} if self.do != "clean" else {}

@@ -242,14 +242,29 @@ class Planner(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """A segment that an extractor chose.
+
+    :param tag: of the segment.
+    :param confidence: the chance that it answers the question, 0 to 1; None where the extractor cannot tell.
+    :param how: how it was found, where its numbers or its place decided, as "largest of Capacity".
+    """
+
+    tag: int
+    confidence: float | None = None
+    how: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Segment:
-    """A slice of a page that can be quoted, with a number, its tag; an extractor returns the tags that it chooses.
+    """A slice of a page that can be quoted, with a number, its tag, by which an extractor chooses it.
 
     :param tag: from 1; 0 for a segment that no extractor is shown.
     :param score: score of the segment's block.
     :param above: headings of the segment, a line each: title, headings, table caption and header, lead of its list.
     :param label: context that is not in the segment itself: the header of its table, the lead of its list.
     :param shown: a row with its empty cells in place; '' for what is shown as it is.
+    :param choice: what the extractor knows of a segment that it chose.
     """
 
     tag: int
@@ -260,11 +275,13 @@ class Segment:
     label: str = ""
     kind: Literal["sentence", "row", "pair", "list", "code"] = "sentence"
     shown: str = ""
+    choice: Choice | None = None
 
     @property
     def passage(self) -> Passage:
         """The segment as a passage of an answer."""
-        return Passage(self.text, (self.span,), self.score, self.label, self.shown)
+        confidence, how = (None, "") if self.choice is None else (self.choice.confidence, self.choice.how)
+        return Passage(self.text, (self.span,), self.score, self.label, self.shown, confidence=confidence, how=how)
 
 
 class Extractor(Protocol):
@@ -273,8 +290,8 @@ class Extractor(Protocol):
     per_page: bool
     """Whether it is called for each page alone, several pages at once."""
 
-    async def extract(self, query: str, tagged: Sequence[Segment]) -> list[int] | None:
-        """Return the chosen tags, or None when no segment is relevant."""
+    async def extract(self, query: str, tagged: Sequence[Segment]) -> list[Choice] | None:
+        """Return the chosen segments, best first, or None when no segment is relevant."""
         ...
 
 

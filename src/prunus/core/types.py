@@ -121,6 +121,8 @@ class Passage:
     :param label: context that is not in the text itself: the header of its table, the lead of its list.
     :param shown: a row of a table with its empty cells in place; '' for what is shown as it is.
     :param marks: the words inside that were chosen, where they are not the whole text.
+    :param confidence: the chance that it answers the question, 0 to 1; None where a model chose it.
+    :param how: how it was found, where its numbers or its place decided, as "largest of Capacity".
     """
 
     text: str
@@ -129,6 +131,8 @@ class Passage:
     label: str = ""
     shown: str = ""
     marks: Sequence[Span] = ()
+    confidence: float | None = None
+    how: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +148,8 @@ class Citation:
     :param support: how well the quote supports the sentence that cites it, 0 to 1.
     :param authors, site: who wrote the page and where, as the page says; () and '' where it does not.
     :param marks: the words of the quote that answer, where they are not the whole quote.
+    :param confidence: the chance that the quote answers the question, 0 to 1; None where a model chose it.
+    :param how: how it was found, where its numbers or its place decided, as "largest of Capacity".
     """
 
     number: int
@@ -160,6 +166,8 @@ class Citation:
     authors: Sequence[str] = ()
     site: str = ""
     marks: Sequence[Span] = ()
+    confidence: float | None = None
+    how: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +189,7 @@ class Answer:
     :param failures: error messages by the page, query or engine that failed.
     :param spent: cost by stage.
     :param warnings: limits of the evidence that the caller should know.
+    :param confidence: the chance that a citation answers the question, 0 to 1; None where a model chose or wrote.
     """
 
     text: str
@@ -191,6 +200,7 @@ class Answer:
     failures: Mapping[str, str] = field(default_factory=dict)
     spent: Mapping[str, Usage] = field(default_factory=dict)
     warnings: Sequence[str] = ()
+    confidence: float | None = None
 
     def __str__(self) -> str:
         return self.text

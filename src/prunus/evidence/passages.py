@@ -84,7 +84,9 @@ def _grown(tree: Tree, segment: Segment) -> Passage:
     text = tree.canonical[start:end]
     said = count_words(lead) > 2 * _LABEL or lead in " ".join(text.split())
     marked = tuple(Span(tree.document, *mark) for mark in marks)
-    return Passage(text, (Span(tree.document, start, end),), segment.score, "" if said else segment.label, marks=marked)
+    span = Span(tree.document, start, end)
+    label = "" if said else segment.label
+    return replace(segment.passage, text=text, spans=(span,), label=label, shown="", marks=marked)
 
 
 def _joined(tree: Tree, first: Passage, second: Passage) -> Passage:

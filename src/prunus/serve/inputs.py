@@ -118,6 +118,7 @@ def choices_of(body: AskRequest, settings: Settings, options: ServeOptions, plac
     made = Options(
         extractor=f"sentences:{body.quotes}" if body.quotes else "",
         search=settings.search if body.search else "",
+        min_confidence=body.min_confidence,
         limits=Limits(
             tokens=int(_least(body.max_tokens, options.tokens)),
             usd=_least(body.max_usd, options.usd),

@@ -195,6 +195,9 @@ class AskRequest(RequestBody):
     search: bool = Field(False, description="Search the web beside the pages and indexes.")
     budget: Annotated[int, Field(ge=1)] | None = Field(None, description="Tokens of evidence at most.")
     quotes: Annotated[int, Field(ge=0, le=50)] = Field(0, description="Quotes at most, without a model; 0 chooses.")
+    min_confidence: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        None, description="Chance from 0 to 1 that a passage answers, below which nothing is quoted; 0 always answers."
+    )
     web: WebChoices = Field(default_factory=WebChoices)
     turns: Annotated[list[Turn], Field(max_length=20, fail_fast=True)] = Field(
         [], description="Earlier turns, the oldest first."
@@ -216,6 +219,7 @@ class AskResponse(BaseModel):
     unsupported: list[str]
     failures: dict[str, str]
     warnings: list[str]
+    confidence: float | None = Field(None, description="Chance that a citation answers; null where a model wrote.")
 
 
 class NodeTold(BaseModel):

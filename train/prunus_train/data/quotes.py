@@ -24,6 +24,7 @@ from prunus.core.options import Options
 from prunus.core.settings import Settings
 from prunus.engines import answer_engines
 from prunus.evidence.documents import Documents
+from prunus.evidence.passages import passages_of
 from prunus.evidence.prune import prune
 from prunus.evidence.segments import segments
 from prunus_evals import tasks
@@ -60,6 +61,7 @@ class QuoteExample:
     """A question with the segments of its page.
 
     :param gold: which of them hold the answer.
+    :param held: which of them stand in a passage that holds it.
     :param wrong: the same question with the segments of another page.
     :param dev: whether it is of the dev half of the evaluation data.
     """
@@ -67,6 +69,7 @@ class QuoteExample:
     source: str
     own: Question
     gold: NDArray[np.bool_]
+    held: NDArray[np.bool_]
     wrong: Question | None
     dev: bool
 
@@ -112,9 +115,9 @@ def from_task(name: str, cutter: PageCutter) -> Iterator[QuoteExample]:
         for asked in page:
             question = cutter.question(asked.question, own)
             if question is not None:
-                gold = [matching.holds(segment.text, asked.answers) for segment in question.tagged]
-                wrong = cutter.question(asked.question, following)
-                yield QuoteExample(name, question, np.asarray(gold), wrong, dev=True)
+                gold = np.asarray([matching.holds(segment.text, asked.answers) for segment in question.tagged])
+                held = _in_passages(question, own, gold, asked.answers)
+                yield QuoteExample(name, question, gold, held, cutter.question(asked.question, following), dev=True)
         following = own
 
 
@@ -152,7 +155,21 @@ def _examples(
         gold = [is_gold(source, row, segment.text) for segment in question.tagged] if question else []
         if question is not None and any(gold):
             wrong = cutter.question(row["question"], before) if before is not None and not place else None
-            yield QuoteExample(source, question, np.asarray(gold), wrong, dev=False)
+            found = np.asarray(gold)
+            held = _in_passages(question, own, found, [answer for answer in row["answers"] if answer.strip()])
+            yield QuoteExample(source, question, found, held, wrong, dev=False)
+
+
+def _in_passages(
+    question: Question, pages: Documents, gold: NDArray[np.bool_], answers: Sequence[str]
+) -> NDArray[np.bool_]:
+    """Tell which segments stand in a passage that holds an answer."""
+    trees = {tree.document: tree for tree in pages.trees}
+    held = gold.copy()
+    for place in np.flatnonzero(~gold).tolist() if answers else ():
+        [passage] = passages_of([question.tagged[place]], trees)
+        held[place] = matching.holds(passage.text, answers)
+    return held
 
 
 def is_gold(source: str, row: Mapping[str, Any], text: str) -> bool:

@@ -6,7 +6,7 @@ Every feature is one line of :data:`NAMES`. All are computed in time linear in t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -18,55 +18,8 @@ from numpy.typing import NDArray
 from ...core.ports import Segment
 from ...core.text.answer_kinds import KINDS, asked_kinds, content_words
 from ...core.text.bm25 import BM25, query_terms, stem, tokens
-from ...core.text.numbers import bounded_float
 from ...core.text.words import guess_language
-
-_FIGURE: Final = re.compile(r"[-\u2212]?\d{1,12}(?:[,.\u2009\u202f]\d{1,6}){0,4}")
-_YEAR: Final = re.compile(r"\b(?:1\d|20)\d\d\b")
-
-
-def extremes(
-    rows: Sequence[Segment], low: bool, is_named: Callable[[str], bool]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Tell which rows of a table hold the extreme of a column.
-
-    :param low: the lowest number is wanted, not the highest.
-    :param is_named: tells whether the question names the column with this head.
-    :returns: per row, whether it holds the extreme of a named column, and of how many others as a share of them.
-    """
-    columns: dict[str, list[tuple[int, float]]] = {}
-    for index, row in enumerate(rows):
-        heads = row.label.split(" | ")
-        for number, cell in enumerate((row.shown or row.text).split("\t")):
-            value = number_in(cell)
-            if value is not None:
-                columns.setdefault(heads[number] if number < len(heads) else str(number), []).append((index, value))
-    named, other, others = np.zeros(len(rows)), np.zeros(len(rows)), 0
-    for head, cells in columns.items():
-        if 2 * len(cells) < len(rows):
-            continue
-        values = [value for _, value in cells]
-        best = min(values) if low else max(values)
-        holders = [index for index, value in cells if value == best]
-        if len(holders) * 2 > len(cells):
-            continue  # a column of equal numbers has no extreme
-        if is_named(head):
-            named[holders] = 1
-        else:
-            others += 1
-            other[holders] += 1
-    return named, other / max(1, others)
-
-
-def number_in(cell: str) -> float | None:
-    """Return the number of a cell: its year, where it holds one, else its first number; None where it holds none."""
-    year = _YEAR.search(cell[:80])
-    result = year or _FIGURE.search(cell[:80])
-    if result is None:
-        return None
-    digits = re.sub(r"[,\u2009\u202f](?=\d{3})", "", result.group().replace("\u2212", "-"))
-    return bounded_float(digits.replace(",", "."), None, least=-1e18, most=1e18)
-
+from ._asked_rows import AskedRow, asked_row
 
 Numbers = NDArray[np.float64]
 
@@ -96,8 +49,7 @@ NAMES: Final = (
     "labelled",  # a row under a header
     "one_cell",  # a row of one cell, as a caption
     "key_covered",  # share of the question's terms that the first cell of a row, or the term of a pair, holds
-    "extreme",  # a row with the highest or lowest number of a column that the question names, where it asks for one
-    "extreme_other",  # the same in a column that it does not name
+    "asked_row",  # the row with the most, the first or the next, where the question asks for it (``_asked_rows.py``)
     "end_row",  # the first or last row of its table, where the question asks for the first or last
     "beside_row",  # ``covered`` of the row before or after, where the question asks for what comes after or before
     "counted",  # the thing that the question counts stands right behind a number
@@ -119,12 +71,6 @@ BEARING: Final = (
     "unspaced_anywhere", "unspaced_together", "unspaced_pairs", "unspaced_cosine",  # the same there
 )  # fmt: skip
 
-_ASKS_EXTREME: Final = re.compile(
-    r"\b(?:(?P<low>least|fewest|lowest|smallest|shortest|slowest|lightest|cheapest|youngest|minimum|worst)"
-    r"|most|highest|largest|biggest|greatest|longest|tallest|fastest|heaviest|oldest|best|top|maximum"
-    r"|(?:h\u00f6chste|gr\u00f6\u00dfte|l\u00e4ngste|meiste|\u00e4lteste|beste|kleinste|niedrigste|wenigste)[nrsm]?)\b|\u6700",
-    re.IGNORECASE,
-)
 _ASKS_END: Final = re.compile(
     r"\b(?:(?P<last>last|latest|final|newest|most recent|letzte[nrsm]?|sp\u00e4teste[nrsm]?)"
     r"|first|earliest|initial|erste[nrsm]?|fr\u00fcheste[nrsm]?)\b|(?P<zh_last>\u6700\u540e|\u6700\u5f8c)|\u9996\u5148|\u7b2c\u4e00|\u6700\u65e9",
@@ -205,6 +151,21 @@ class Question:
         result = self._lexical() | self._layout() | self._tables() | self._kinds()
         return np.stack([np.asarray(result[name], np.float64) for name in NAMES], axis=1)
 
+    @cached_property
+    def several_pages(self) -> bool:
+        """Whether the segments are of more than one page."""
+        return len({segment.span.document for segment in self.tagged}) > 1
+
+    @cached_property
+    def asked_row(self) -> AskedRow | None:
+        """The row of a table that the question asks for by its place or by a number."""
+        return asked_row(self)
+
+    @cached_property
+    def likeness(self) -> Numbers:
+        """BM25 of each segment with its headings, over the best."""
+        return _scaled(self.index.scores(self.content))
+
     def bearing(self, best: Sequence[int]) -> Numbers:
         """Return what tells whether the pages bear on the question at all, in the order of :data:`BEARING`.
 
@@ -247,7 +208,7 @@ class Question:
         before[1:], after[:-1] = covered[:-1] * same, covered[1:] * same
         asked = set(stem(tokens(self.query), self.language))
         return {
-            "bm25": _scaled(self.index.scores(self.content)),
+            "bm25": self.likeness,
             "cosine": self.cosines,
             "cosine_scaled": _scaled(np.clip(self.cosines, 0, None)),
             "block": _scaled(np.asarray([segment.score for segment in self.tagged], np.float64)),
@@ -303,25 +264,24 @@ class Question:
     def _tables(self) -> dict[str, Numbers]:
         size, covered = len(self.tagged), self.held @ self.shares
         rows = np.asarray([segment.kind == "row" for segment in self.tagged], np.float64)
-        result = {name: np.zeros(size) for name in ("extreme", "extreme_other", "end_row", "beside_row", "counted")}
+        result = {name: np.zeros(size) for name in ("asked_row", "end_row", "beside_row", "counted")}
         result["row_covered"] = rows * covered
         result["labelled"] = np.asarray([segment.kind == "row" and segment.label != "" for segment in self.tagged])
         result["one_cell"] = np.asarray([segment.kind == "row" and "\t" not in segment.text for segment in self.tagged])
         keys = [self.head(_key(segment)) if segment.kind in ("row", "pair") else frozenset() for segment in self.tagged]
         result["key_covered"] = self._holding(keys) @ self.shares
-        most, end = _ASKS_EXTREME.search(self.query), _ASKS_END.search(self.query)
+        if self.asked_row is not None:
+            result["asked_row"][self.asked_row.place] = 1
+        end = _ASKS_END.search(self.query)
         after, before = _ASKS_AFTER.search(self.query), _ASKS_BEFORE.search(self.query)
         everywhere = (self.held | self.held_above) @ self.shares
         top = max(1e-9, float(everywhere.max()))
-        if most or end or after or before:
-            for run in self._runs():
+        if end or after or before:
+            for run in self.runs:
                 near = float(everywhere[run].max()) / top  # how likely the question is about this table
                 if end:
                     last = end["last"] or end["zh_last"]
                     result["end_row"][run[-1] if last else run[0]] = near
-                if most:
-                    named, other = extremes([self.tagged[i] for i in run], bool(most["low"]), self._is_named)
-                    result["extreme"][run], result["extreme_other"][run] = near * named, near * other
                 values = near * _scaled(covered[run])
                 if after:
                     result["beside_row"][run[1:]] = values[:-1]
@@ -333,8 +293,9 @@ class Question:
             result["counted"] = np.asarray([_counts(words, nouns) for words in self.stems], np.float64)
         return result
 
-    def _runs(self) -> list[list[int]]:
-        """Return the places of the rows of each table, two rows and more."""
+    @cached_property
+    def runs(self) -> list[list[int]]:
+        """The places of the rows of each table, two rows and more."""
         runs: list[list[int]] = []
         for index, segment in enumerate(self.tagged):
             if segment.kind != "row" or "\t" not in segment.text:
@@ -344,10 +305,6 @@ class Question:
             else:
                 runs.append([index])
         return [run for run in runs if len(run) > 1]
-
-    def _is_named(self, head: str) -> bool:
-        """Tell whether the question holds a word of a column's head."""
-        return bool(self.head(head) & {*self.terms})
 
     def _kinds(self) -> dict[str, Numbers]:
         result = {f"fits_{kind.name}": np.zeros(len(self.tagged)) for kind in KINDS}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...core.errors import BadInput, OutsideFailed, UnreadableReply
-from ...core.ports import LLM, Segment
+from ...core.ports import LLM, Choice, Segment
 from ...core.text.numbers import bounded_int, in_ascii
 from ...core.types import Message
 from ...models.json_reply import text_of
@@ -128,8 +128,8 @@ class Engine:
         self._seconds = seconds
         self._max_tokens = max_tokens
 
-    async def extract(self, query: str, tagged: Sequence[Segment]) -> list[int] | None:
-        """Return the chosen tags in the order of the page, or None when nothing bears on the question.
+    async def extract(self, query: str, tagged: Sequence[Segment]) -> list[Choice] | None:
+        """Return the chosen segments in the order of the page, or None when nothing bears on the question.
 
         :raises OutsideFailed: the model failed on every part of the page.
         :raises BadBudget: a limit on tokens or money is reached.
@@ -142,7 +142,7 @@ class Engine:
         failed = [reply for reply in replies if isinstance(reply, OutsideFailed)]
         if len(failed) == len(parts):
             raise failed[0]
-        return [tag for reply in replies if isinstance(reply, TagReply) for tag in reply.tags] or None
+        return [Choice(tag) for reply in replies if isinstance(reply, TagReply) for tag in reply.tags] or None
 
     async def _read_part(
         self, query: str, part: Sequence[Segment], gate: asyncio.Semaphore

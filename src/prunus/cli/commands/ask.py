@@ -47,7 +47,7 @@ from ..output import DoneInPart, counted, emit, emit_json, emit_piece, one_line,
 
 SECTIONS: Final = {
     "Where the evidence comes from": "question index document retrieval search follow url kind",
-    "What the answer is made of": "llm budget quotes best pictures always unread scorer embedder",
+    "What the answer is made of": "llm budget quotes min_confidence best pictures always unread scorer embedder",
     "Filters of a web search": "language country time_range include_domain exclude_domain",
     "What the whole answer may cost": "max_tokens max_usd max_seconds",
     "What is written": "as_json events trace record chat quiet",
@@ -69,6 +69,12 @@ SECTIONS: Final = {
     type=click.IntRange(1, 50),
     metavar="N",
     help="Quotes at most without a model; by default 3 of one page, 5 of several.",
+)
+@click.option(
+    "--min-confidence",
+    type=click.FloatRange(0, 1),
+    metavar="CHANCE",
+    help="Without a model, answer only from a passage that answers with this chance; by default 0.2.",
 )
 @click.option("--best", type=click.IntRange(1, 50), metavar="N", help="Web pages to answer from; 5 by default.")
 @click.option("--pictures", type=click.IntRange(0, 20), default=0, metavar="N", help="Show the model up to N pictures.")
@@ -289,7 +295,8 @@ def sources(answer: Answer) -> str:
             about = " · ".join(text for text in (", ".join(citation.authors), site, citation.published) if text)
             lines += [f"    {one_line(about)}"] if about else []
         lines.append(f"    {citation.url or 'page'}  {citation.xpath}".rstrip())
-        lines.append(f"    quote: {_quote_check(citation, text)}")
+        sure = "" if citation.confidence is None else f", confidence {citation.confidence:.2f}"
+        lines.append(f"    quote: {_quote_check(citation, text)}{sure}")
     if answer.unsupported and answer.engines.get("generator") == "llm":
         lines.append(f"Not supported by the pages ({len(answer.unsupported)}):")
         lines += [f"  - {one_line(sentence)}" for sentence in answer.unsupported]

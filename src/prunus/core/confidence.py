@@ -1,0 +1,31 @@
+"""How sure an answer without a model is: the chance that a passage answers, and what follows from it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from .ports import Choice, Segment
+
+
+def chosen_segments(
+    choices: Sequence[Choice] | None, tagged: Sequence[Segment], min_confidence: float
+) -> list[Segment]:
+    """Return the segments that an extractor chose; [] where it is sure of none.
+
+    :param min_confidence: the chance that the best must have; what has no confidence is taken as it is.
+    """
+    by_tag = {segment.tag: segment for segment in tagged}
+    chances = [choice.confidence for choice in choices or () if choice.confidence is not None]
+    if chances and max(chances) < min_confidence:
+        return []
+    return [replace(by_tag[choice.tag], choice=choice) for choice in choices or ()]
+
+
+def any_of(chances: Sequence[float | None]) -> float | None:
+    """Return the chance that one of several passages answers; None where the chance of one is not known."""
+    known = [chance for chance in chances if chance is not None]
+    if not known or len(known) < len(chances):
+        return None
+    return round(1 - math.prod(1 - chance for chance in known), 3)
