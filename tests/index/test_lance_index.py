@@ -27,7 +27,7 @@ from tests.s3_server import SECRET, Server, s3  # noqa: F401
 import prunus
 from prunus import BadInput, Index, OutsideFailed
 from prunus.core.errors import PrunusError
-from prunus.index.nodes import NodeSearch, Parent
+from prunus.index.nodes import NodeSearch, Parent, read_note
 from prunus.index.store.lance import engine as lance
 from prunus.index.store.lance import rows, table
 
@@ -279,6 +279,34 @@ def test_a_text_that_another_program_changed_is_found(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="the text of node 3"):
         store.get([3])
     assert len(store.damage()) == 2
+
+
+@pytest.mark.parametrize("record", ["[]", "{", "[" * 100_000, '{"n": ' + "9" * 5_000 + "}"])
+@pytest.mark.parametrize("kind", ["about", "document", "note"])
+def test_records_of_a_stranger_are_one_line(tmp_path: Path, kind: str, record: str) -> None:
+    store = store_in(tmp_path)
+    store.add_many([given_document("a")])
+    store.put_notes({"built": "{}"})
+    store._table.latest().update({"record": f"'{record}'"}, where=f"kind = '{kind}'")
+
+    def use() -> None:
+        again = lance.Engine(tmp_path / "index")
+        again.documents()
+        read_note(again, "built")
+
+    with pytest.raises(BadInput, match="damaged") as caught:
+        use()
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("dimension", [-1, 0, 10**12, '"3"'])
+def test_a_dimension_that_the_vectors_do_not_have_is_one_line(tmp_path: Path, dimension: object) -> None:
+    store_in(tmp_path)._table.latest().update(
+        {"record": f"replace(record, '\"dimension\": {DIMENSION}', '\"dimension\": {dimension}')"},
+        where="kind = 'about'",
+    )
+    with pytest.raises(BadInput, match="damaged"):
+        lance.Engine(tmp_path / "index")
 
 
 def test_wrong_places_are_one_line(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from tests.index.library import built
 from prunus.api.rebuild import rebuild as rebuild_index
 from prunus.core.errors import BadInput, PrunusError
 from prunus.core.settings import load_settings
+from prunus.core.sqlite import checksum
+from prunus.index.store.file.database import RECORD
 from prunus.index.store.file.engine import Engine as Store
 
 FILES = ("index.sqlite3", "vectors.1.f32")
@@ -85,3 +87,16 @@ def test_an_index_behind_a_linked_folder_is_used(folder: Path, tmp_path: Path) -
     (tmp_path / "linked").symlink_to(folder)
     use(tmp_path / "linked")
     assert len(Store(tmp_path / "linked").documents()) == 4
+
+
+@pytest.mark.parametrize("metadata", ["[]", "{", "[" * 100_000, '{"a": 1}'])
+def test_a_record_with_a_checksum_that_fits_is_read_by_its_kind(folder: Path, metadata: str) -> None:
+    file = sqlite3.connect(folder / "index.sqlite3")
+    file.execute("UPDATE documents SET metadata = ?", (metadata,))
+    for row in file.execute(f"SELECT {RECORD} FROM documents").fetchall():
+        file.execute("UPDATE documents SET checksum = ? WHERE number = ?", (checksum(*row), row[0]))
+    file.commit()
+    file.close()
+    with pytest.raises(PrunusError, match="damaged") as caught:
+        use(folder)
+    assert "\n" not in str(caught.value)

@@ -27,7 +27,7 @@ from ..engines import EngineSet, answer_engines, formats, one_engine, prune_engi
 from ..evidence.context import Context
 from ..evidence.documents import Documents
 from ..evidence.prune import prune as prune_documents
-from ..index.nodes import NodeStore, NoIndex, Preparing
+from ..index.nodes import NodeStore, NoIndex, Preparing, read_note
 from ..index.store._named import engine_of
 from ..index.terms import BUILT, COST, COSTS, PRESETS, Bill, Built, Report, Retrieval, harmless
 from ..pages.clean.parse import without_surrogates
@@ -55,7 +55,7 @@ class Index:
     def __init__(self, store: NodeStore, settings: Settings, options: Options) -> None:
         self.store = store
         self.location = store.location
-        stored = json.loads(store.notes(BUILT).get(BUILT, "{}"))
+        stored = read_note(store, BUILT)
         self.built = Built(**{field.name: stored[field.name] for field in fields(Built) if field.name in stored})
         self.options = options
         self._by_name = bool(self.built.named_embedder and not options.embedder)
@@ -375,7 +375,7 @@ class Index:
         meter = self._engines.meter
         if not (meter.total.prompt_tokens or meter.total.completion_tokens):
             return
-        before = json.loads(self.store.notes(COST).get(COST, "{}"))
+        before = read_note(self.store, COST)
         total = {name: before.get(name, 0) + getattr(meter.total, name) for name in COSTS}
         self.store.put_notes({COST: json.dumps({**total, "summarizer": self.settings.llm or self.options.llm})})
         meter.reset()
@@ -384,7 +384,7 @@ class Index:
         """Return what the index holds: documents, layers with their nodes, children, tokens and compression, cost."""
         from ..index.bill import described
 
-        cost = json.loads(self.store.notes(COST).get(COST, "{}"))
+        cost = read_note(self.store, COST)
         return {**described(self.store), "built": asdict(self.built), "cost": cost}
 
     # --- asking ------------------------------------------------------------------------------

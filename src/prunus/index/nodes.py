@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, runtime_checkable
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,6 +24,17 @@ EXACT_NODES: Final = 50_000
 
 class NoIndex(BadInput):
     """There is no index, and a new one may be created there."""
+
+
+def read_json(text: Any, type: Any) -> Any:
+    """Return a value that a store holds as JSON.
+
+    :raises ValueError: it is no JSON of this type: a stranger's index can hold anything, with checksums that fit.
+    """
+    try:
+        return msgspec.convert(json.loads(text), type)
+    except (msgspec.ValidationError, ValueError, RecursionError, TypeError) as error:
+        raise ValueError(f"no JSON of its kind: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,3 +379,17 @@ def check_vectors(dimension: int, subject: str, count: int, vectors: Vectors) ->
         raise BadInput(
             f"{subject}: vectors of shape {vectors.shape} for {count} nodes of {dimension} dimensions", subject=subject
         )
+
+
+def read_note(store: NodeStore, name: str) -> dict[str, Any]:
+    """Return a note that is an object of JSON, {} where there is none.
+
+    :raises BadInput: it is something else.
+    """
+    try:
+        note: dict[str, Any] = read_json(store.notes(name).get(name, "{}"), dict[str, Any])
+    except ValueError as error:
+        raise BadInput(
+            f"{store.location}: damaged (its note {name}); build it again: prunus index rebuild", subject=store.location
+        ) from error
+    return note

@@ -21,7 +21,7 @@ from ..core.ports import LLM, Reranker
 from ..core.text.words import normalise, sentences
 from ..models.json_reply import read_json, repair, text_of
 from ..models.prompts.render import Quoted, render
-from .nodes import Node, NodeStore
+from .nodes import Node, NodeStore, read_note
 
 Verdict = Literal["supported", "unsupported", "unchecked"]
 
@@ -177,7 +177,7 @@ def kept(store: NodeStore, nodes: Iterable[Node]) -> list[CheckedSentence]:
 
 def is_unsupported(store: NodeStore, node: Node, sentence: str) -> bool:
     """Tell whether a stored verdict says that a sentence of a summary is unsupported."""
-    note = json.loads(store.notes(f"{_PREFIX}{node.id}:").get(f"{_PREFIX}{node.id}:", "{}"))
+    note = read_note(store, f"{_PREFIX}{node.id}:")
     if note.get("text") != _digest(node.text):
         return False
     wanted = normalise(sentence)

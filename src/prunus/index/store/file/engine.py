@@ -10,7 +10,6 @@ One process writes at a time and other writers wait; readers see one state and n
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import threading
 import uuid
@@ -190,7 +189,7 @@ class Engine:
         """Return the records of all documents without their texts, in the order in which they were added."""
         with self._reading() as (file, _):
             return [
-                IndexedDocument(id, "", title, url, digest, language, json.loads(metadata))
+                IndexedDocument(id, "", title, url, digest, language, _rows.metadata_of(id, metadata))
                 for _, id, title, url, digest, language, metadata, *_ in checked_rows(file, "documents")
             ]
 

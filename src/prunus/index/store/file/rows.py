@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ....core.sqlite import checksum
 from ....core.text.bm25 import QUERY_NOISE, stem, tokens
-from ...nodes import Growth, IndexedDocument, Leaf, Node
+from ...nodes import Growth, IndexedDocument, Leaf, Node, read_json
 from .database import NODE, RECORD, Damaged, check
 
 _TERMS: Final = 64
@@ -21,6 +21,18 @@ NOT_ABOVE: Final = "[]"
 
 _SLICE: Final = 500
 """Node numbers in one SQL statement; SQLite limits the parameters of a statement."""
+
+
+def metadata_of(id: str, stored: str) -> dict[str, str]:
+    """Return the further fields of a document.
+
+    :raises Damaged: they are none.
+    """
+    try:
+        fields: dict[str, str] = read_json(stored, dict[str, str])
+    except ValueError as error:
+        raise Damaged(f"document {id}: {error}") from error
+    return fields
 
 
 def clean(text: str) -> str:
@@ -63,7 +75,7 @@ def document(file: sqlite3.Connection, id: str) -> IndexedDocument | None:
     if body_digest(text, source) != record[-1]:
         raise Damaged(f"document {id} does not match its checksum")
     _, _, title, url, digest, language, metadata, _ = record
-    return IndexedDocument(id, text, title, url, digest, language, json.loads(metadata), source)
+    return IndexedDocument(id, text, title, url, digest, language, metadata_of(id, metadata), source)
 
 
 def put_leaves(file: sqlite3.Connection, number: int, leaves: Sequence[Leaf], row: int, language: str) -> None:
@@ -164,7 +176,11 @@ def nodes(file: sqlite3.Connection, ids: Sequence[int]) -> list[Node]:
             check(f"node {id}", known, *row)
             check(f"the text of node {id}", body, text, above)
             below = tuple(children.get(id, ()))
-            result[id] = Node(id, layer, name or "", place, first, last, text, tokens, tuple(json.loads(above)), below)
+            try:
+                heads = tuple(read_json(above, list[str]))
+            except ValueError as error:
+                raise Damaged(f"the text of node {id}: {error}") from error
+            result[id] = Node(id, layer, name or "", place, first, last, text, tokens, heads, below)
     return [result[id] for id in ids if id in result]
 
 

@@ -7,7 +7,6 @@ was overtaken begins again. Readers see one state and never wait.
 
 from __future__ import annotations
 
-import json
 import re
 import threading
 from collections.abc import Mapping, Sequence
@@ -31,6 +30,7 @@ from ...nodes import (
     Parent,
     View,
     check_vectors,
+    read_json,
 )
 from .._words import clean, terms_of
 from . import search as _search
@@ -41,6 +41,7 @@ from .rows import (
     SUMMARY,
     WHOLE,
     WORDS,
+    About,
     Change,
     about_row,
     crc_of,
@@ -180,7 +181,7 @@ class Engine:
     def documents(self) -> list[IndexedDocument]:
         """Return the records of all documents without their texts, in the order in which they were added."""
         rows = self._table.rows(self._table.latest(), ["id", "record"], "kind = 'document'")
-        return [read_document(row) for row in sorted(rows, key=lambda row: int(row["id"]))]
+        return [read_document(self._table, row) for row in sorted(rows, key=lambda row: int(row["id"]))]
 
     def document(self, id: str) -> IndexedDocument:
         """Return a document with its text and page.
@@ -194,7 +195,7 @@ class Engine:
             raise BadInput(f"{self.location}: there is no document {id!r}", subject=id)
         if sha256_of(result[0]) != result[0]["sha256"]:
             raise self._table.damaged(f"document {id}")
-        return read_document(result[0])
+        return read_document(self._table, result[0])
 
     # --- the tree ----------------------------------------------------------------------------
 
@@ -277,13 +278,16 @@ class Engine:
         numbers = sorted({row["document"] for row in rows if row["document"] >= 0})
         documents = self._table.among(version, ["id", "key"], "id", numbers, "kind = 'document'").to_pylist()
         names = {row["id"]: row["key"].partition(" ")[2] for row in documents}
-        result = {
-            row["id"]: Node(
+        result = {}
+        for row in rows:
+            try:
+                above = tuple(read_json(row["above"], list[str]))
+            except ValueError as error:
+                raise self._table.damaged(f"the text of node {row['id']}") from error
+            result[row["id"]] = Node(
                 row["id"], row["layer"], names.get(row["document"], ""), row["place"], row["first"], row["last"],
-                row["text"], row["tokens"], tuple(json.loads(row["above"])), tuple(row["children"] or ()),
-            )
-            for row in rows
-        }  # fmt: skip
+                row["text"], row["tokens"], above, tuple(row["children"] or ()),
+            )  # fmt: skip
         return [result[id] for id in wanted if id in result]
 
     def lexical(self, query: str, layer: str = "leaves") -> dict[int, float]:
@@ -333,7 +337,7 @@ class Engine:
             self._table.rows(version, ["id", "record"], "kind = 'document'"), key=lambda row: int(row["id"])
         )
         index = {row["id"]: at for at, row in enumerate(documents)}
-        records = [read_document(row) for row in documents]
+        records = [read_document(self._table, row) for row in documents]
         table = self._table.read(
             version, ["id", "layer", "document", "place", "tokens", "own", "routing"], "kind = 'node'"
         )
@@ -418,20 +422,21 @@ class Engine:
 
     # --- inside ------------------------------------------------------------------------------
 
-    def _about(self, version: Any) -> dict[str, Any]:
+    def _about(self, version: Any) -> About:
         rows = self._table.rows(version, ["record"], f"key = '{ABOUT}'")
         try:
-            about: dict[str, Any] = json.loads(rows[0]["record"])
-            about["layout"], about["version"], about["embedder"], about["dimension"]
+            layout = read_json(rows[0]["record"], dict[str, Any])["layout"]
+            if layout == LAYOUT:
+                about: About = read_json(rows[0]["record"], About)
+                if getattr(version.schema.field("own").type, "list_size", 0) != about["dimension"]:
+                    raise ValueError("vectors of another dimension")
+                return about
         except (IndexError, ValueError, KeyError) as error:
             raise self._table.damaged("its first row") from error
-        if about["layout"] != LAYOUT:
-            raise BadInput(
-                f"{self.location}: an index of layout {about['layout']}, and this version reads {LAYOUT}; "
-                "build it again",
-                subject=self.location,
-            )
-        return about
+        raise BadInput(
+            f"{self.location}: an index of layout {layout!r:.20}, and this version reads {LAYOUT}; build it again",
+            subject=self.location,
+        )
 
     def _changed(self, work: Any, nodes: bool = True) -> Any:
         """Make the writes of ``work`` one change, or none where it raises; return what it returns.
@@ -453,4 +458,4 @@ class Engine:
 
     def _languages(self, version: Any) -> list[str]:
         rows = self._table.rows(version, ["id", "record"], "kind = 'document'")
-        return sorted({read_document(row).language for row in rows})
+        return sorted({read_document(self._table, row).language for row in rows})

@@ -6,13 +6,14 @@ import hashlib
 import json
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, Final, TypedDict
 
 import numpy as np
 
 from ....core.ports import Ints, Vectors
 from ....core.text.bm25 import stem, tokens
-from ...nodes import Growth, IndexedDocument, Leaf
+from ...nodes import Growth, IndexedDocument, Leaf, read_json
 from .._words import clean
 from .table import ABOUT, LanceTable
 
@@ -36,10 +37,28 @@ def about_row(about: Mapping[str, Any]) -> dict[str, Any]:
     return {"key": ABOUT, "kind": ABOUT, "record": json.dumps(about, ensure_ascii=False)}
 
 
-def read_document(row: Mapping[str, Any]) -> IndexedDocument:
-    """Return the document of a row, with its text and page where the row has them."""
-    record = json.loads(row["record"])
-    return IndexedDocument(**record, text=row.get("text") or "", source=row.get("source") or b"")
+class About(TypedDict):
+    """What the first row tells of the whole index."""
+
+    layout: int
+    embedder: str
+    dimension: int
+    version: int
+    number: int
+    next_document: int
+    next_node: int
+
+
+def read_document(table: LanceTable, row: Mapping[str, Any]) -> IndexedDocument:
+    """Return the document of a row, with its text and page where the row has them.
+
+    :raises BadInput: its record is damaged.
+    """
+    try:
+        record: IndexedDocument = read_json(row["record"], IndexedDocument)
+    except ValueError as error:
+        raise table.damaged("the record of a document") from error
+    return replace(record, text=row.get("text") or "", source=row.get("source") or b"")
 
 
 def sha256_of(row: Mapping[str, Any]) -> bytes:
@@ -76,7 +95,7 @@ def matrix(column: Any, dimension: int) -> tuple[Vectors, Ints]:
 class Change:
     """What one writer changes; it counts from :meth:`commit` on."""
 
-    def __init__(self, table: LanceTable, version: Any, about: dict[str, Any], dimension: int) -> None:
+    def __init__(self, table: LanceTable, version: Any, about: About, dimension: int) -> None:
         self.table, self.version, self.about, self._dimension = table, version, about, dimension
         self.cancelled = False
         self._put: dict[str, dict[str, Any]] = {}
@@ -94,7 +113,7 @@ class Change:
 
     def new_node(self) -> int:
         """Draw a number for a node; a number is never used twice."""
-        number: int = self.about["next_node"]
+        number = self.about["next_node"]
         self.about = {**self.about, "next_node": number + 1}
         return number
 
