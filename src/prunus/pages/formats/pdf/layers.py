@@ -29,9 +29,10 @@ def has_layers(data: bytes) -> bool:
     """Tell whether a file declares layers, in the open or in a packed stream of objects."""
     if b"/OCProperties" in data:
         return True
+    view = memoryview(data)
     for match in _PACKED.finditer(data):
         try:
-            found = zlib.decompressobj().decompress(data[match.end() : match.end() + _MOST], _MOST)
+            found = zlib.decompressobj().decompress(view[match.end() : match.end() + _MOST], _MOST)
         except zlib.error:  # encrypted, or packed otherwise
             continue
         if b"/OCProperties" in found:
