@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 from ..core.confidence import chosen_segments
 from ..core.errors import BadBudget, BadInput, OutsideFailed
 from ..core.events import Event, ExtractedEvent, KeptEvent, PageEvent
-from ..core.ports import Choice, Segment
+from ..core.ports import Chosen, Segment
 from ..core.types import BlockRecord, Passage
 from ..evidence.documents import Documents
 from ..evidence.prune import prune
@@ -178,7 +178,7 @@ async def _extract(run: Run, tagged: Sequence[Segment], urls: dict[str, str]) ->
     pages = {document: list(group) for document, group in groupby(tagged, key=_document_of)}
     if run.afford() < 3 * LEAST_ROOM:  # room for one extraction call, and for the answer
         failed: dict[str, str] = dict.fromkeys(pages, "too few tokens are left to ask the model about pages")
-        result: dict[str, list[Choice]] = {}
+        result: dict[str, list[Chosen]] = {}
     else:
         result, failed = await _extract_pages(run, pages)
     if failed and engines.spare is not None:
@@ -198,10 +198,10 @@ async def _extract(run: Run, tagged: Sequence[Segment], urls: dict[str, str]) ->
     return chosen_segments(ordered, tagged, engines.min_confidence)
 
 
-async def _extract_pages(run: Run, pages: dict[str, list[Segment]]) -> tuple[dict[str, list[Choice]], dict[str, str]]:
+async def _extract_pages(run: Run, pages: dict[str, list[Segment]]) -> tuple[dict[str, list[Chosen]], dict[str, str]]:
     """Extract from each page alone, several at once; return the choices by page, and why pages failed."""
     gate = asyncio.Semaphore(_AT_ONCE)
-    result: dict[str, list[Choice]] = {}
+    result: dict[str, list[Chosen]] = {}
     failed: dict[str, str] = {}
 
     async def extract(document: str, page: list[Segment]) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from .errors import BadEngine, BadInput, PrunusError
 from .events import Event
-from .ports import LANGUAGE_MODEL, Choice, LanguageModel
+from .ports import LANGUAGE_MODEL, Chosen, LanguageModel
 from .types import Plan, Results, Summary
 
 MEMBERS: Final[Mapping[str, Mapping[str, Any]]] = {
@@ -162,14 +162,14 @@ class _Clusterer(_Adopted):
 class _Extractor(_Adopted):
     method = "extract"
 
-    async def extract(self, query: str, tagged: Sequence[Any]) -> list[Choice] | None:
+    async def extract(self, query: str, tagged: Sequence[Any]) -> list[Chosen] | None:
         result = await self._awaited(self._engine.extract(query, tagged))
         known = {segment.tag for segment in tagged}
         chosen = result if isinstance(result, list) else []
         if (result is not None and chosen is not result) or not all(
-            isinstance(choice, Choice) and choice.tag in known for choice in chosen
+            isinstance(choice, Chosen) and choice.tag in known for choice in chosen
         ):
-            raise self._wrong("it returned something other than a list of Choices of tags that it was shown, or None")
+            raise self._wrong("it returned something other than a list of Chosen of tags that it was shown, or None")
         return result
 
     async def _awaited(self, work: Any) -> Any:

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .ports import Choice, Segment
+from .ports import Chosen, Segment
 
 
 def chosen_segments(
-    choices: Sequence[Choice] | None, tagged: Sequence[Segment], min_confidence: float
+    choices: Sequence[Chosen] | None, tagged: Sequence[Segment], min_confidence: float
 ) -> list[Segment]:
     """Return the segments that an extractor chose; [] where it is sure of none.
 

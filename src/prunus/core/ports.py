@@ -242,7 +242,7 @@ class Planner(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Chosen:
     """A segment that an extractor chose.
 
     :param tag: of the segment.
@@ -275,7 +275,7 @@ class Segment:
     label: str = ""
     kind: Literal["sentence", "row", "pair", "list", "code"] = "sentence"
     shown: str = ""
-    choice: Choice | None = None
+    choice: Chosen | None = None
 
     @property
     def passage(self) -> Passage:
@@ -290,7 +290,7 @@ class Extractor(Protocol):
     per_page: bool
     """Whether it is called for each page alone, several pages at once."""
 
-    async def extract(self, query: str, tagged: Sequence[Segment]) -> list[Choice] | None:
+    async def extract(self, query: str, tagged: Sequence[Segment]) -> list[Chosen] | None:
         """Return the chosen segments, best first, or None when no segment is relevant."""
         ...
 

@@ -37,19 +37,23 @@ _OTHERWISE: Final = re.compile(
 )
 """What such a word may belong to in a question that asks for no single row."""
 
-_TIMES: Final = r"\b(?:time|result|mark)\b"
-_SIZES: Final = r"\b(?:area|size|population|capacity)\b"
-_SPANS: Final = r"\b(?:length|duration|time|distance|days?|weeks?|years?|reign|term)\b"
-_HEIGHTS: Final = r"\b(?:height|elevation|altitude|floors?)\b"
-_BORN: Final = r"\b(?:born|birth|year|date|built|founded|established|opened|completed)\b"
-_DATES: Final = r"\b(?:date|year|time|season|born|built|released|founded|opened)\b"
+_TIMES: Final = re.compile(r"\b(?:time|result|mark)\b", re.I)
+_SPEEDS: Final = re.compile(r"\bspeed\b", re.I)
+_SIZES: Final = re.compile(r"\b(?:area|size|population|capacity)\b", re.I)
+_SPANS: Final = re.compile(r"\b(?:length|duration|time|distance|days?|weeks?|years?|reign|term)\b", re.I)
+_HEIGHTS: Final = re.compile(r"\b(?:height|elevation|altitude|floors?)\b", re.I)
+_WEIGHTS: Final = re.compile(r"\b(?:weight|mass)\b", re.I)
+_PRICES: Final = re.compile(r"\b(?:price|cost|fee)\b", re.I)
+_AGES: Final = re.compile(r"\bage\b", re.I)
+_BORN: Final = re.compile(r"\b(?:born|birth|year|date|built|founded|established|opened|completed)\b", re.I)
+_DATES: Final = re.compile(r"\b(?:date|year|time|season|born|built|released|founded|opened)\b", re.I)
 _MEANT: Final = {
-    "oldest": ((r"\bage\b", 1), (_BORN, -1)), "youngest": ((r"\bage\b", 1), (_BORN, -1)), "newest": ((_DATES, 1),),
+    "oldest": ((_AGES, 1), (_BORN, -1)), "youngest": ((_AGES, 1), (_BORN, -1)), "newest": ((_DATES, 1),),
     "latest": ((_DATES, 1),), "earliest": ((_DATES, 1),), "longest": ((_SPANS, 1),), "shortest": ((_SPANS, 1),),
     "tallest": ((_HEIGHTS, 1),), "highest": ((_HEIGHTS, 1),), "lowest": ((_HEIGHTS, 1),), "largest": ((_SIZES, 1),),
-    "biggest": ((_SIZES, 1),), "smallest": ((_SIZES, 1),), "fastest": ((r"\bspeed\b", 1), (_TIMES, -1)),
-    "slowest": ((r"\bspeed\b", 1), (_TIMES, -1)), "heaviest": ((r"\b(?:weight|mass)\b", 1),),
-    "lightest": ((r"\b(?:weight|mass)\b", 1),), "cheapest": ((r"\b(?:price|cost|fee)\b", 1),),
+    "biggest": ((_SIZES, 1),), "smallest": ((_SIZES, 1),), "fastest": ((_SPEEDS, 1), (_TIMES, -1)),
+    "slowest": ((_SPEEDS, 1), (_TIMES, -1)), "heaviest": ((_WEIGHTS, 1),), "lightest": ((_WEIGHTS, 1),),
+    "cheapest": ((_PRICES, 1),),
 }  # fmt: skip
 """Heads of the columns that a word means where the question names none; -1: their lowest number is the most."""
 
@@ -65,6 +69,7 @@ _DAY: Final = re.compile(
 )
 _YEAR: Final = re.compile(r"\b(?:1\d|20)\d\d\b")
 _FIGURE: Final = re.compile(r"[-\u2212]?\d{1,12}(?:[,.\u2009\u202f]\d{1,6}){0,4}")
+_GROUPING: Final = re.compile(r"[,\u2009\u202f](?=\d{3})")
 _CELL: Final = 80
 """Letters of a cell that are looked at for its number."""
 
@@ -73,7 +78,7 @@ _NAMED_WITHIN: Final = 6
 """Words behind "most" and its kin among which the name of a column stands."""
 
 
-class Asked(Protocol):
+class RowQuestion(Protocol):
     """What is known of a question and its segments (:class:`._features.Question`)."""
 
     query: str
@@ -116,7 +121,7 @@ class _Table:
         return [amount(row[column]) for row in self.cells]
 
 
-def asked_row(question: Asked) -> AskedRow | None:
+def asked_row(question: RowQuestion) -> AskedRow | None:
     """Return the row that a question asks for; None where it asks for none, or the table or the column is unclear."""
     query = question.query
     asks_place = bool(_AFTER.search(query) or _BEFORE.search(query))
@@ -136,19 +141,24 @@ def amount(cell: str) -> float | None:
     cell = cell[:_CELL]
     clock = _CLOCK.search(cell)
     if clock:
-        return float(clock[1] or 0) * 3600 + float(clock[2]) * 60 + float(clock[3])
+        hours, minutes, seconds = map(_figure, (clock[1], clock[2], clock[3]))
+        return hours * 3600 + minutes * 60 + seconds
     day, year = _DAY.search(cell), _YEAR.search(cell)
     if day:
-        known = day[4] or (year.group() if year else "0")
-        return float(known) * 10_000 + _MONTHS.index(day[2].lower()) * 100 + float(day[1] or day[3] or 0)
+        years = _figure(day[4] or (year.group() if year else None))
+        return years * 10_000 + _MONTHS.index(day[2].lower()) * 100 + _figure(day[1] or day[3])
     figure = _FIGURE.search(cell)
     if figure is None:
         return None
-    digits = re.sub(r"[,\u2009\u202f](?=\d{3})", "", figure.group().replace("\u2212", "-"))
+    digits = _GROUPING.sub("", figure.group().replace("\u2212", "-"))
     return bounded_float(digits.replace(",", "."), None, least=-1e18, most=1e18)
 
 
-def _table(question: Asked) -> _Table | None:
+def _figure(digits: str | None) -> float:
+    return bounded_float(digits or "0", 0.0, least=0, most=1e6)
+
+
+def _table(question: RowQuestion) -> _Table | None:
     """Return the table whose headings and cells hold most of the question's terms; None where there is no table."""
     held, likeness = question.held | question.held_above, question.likeness
     best, result = (-1.0, 0.0), None
@@ -160,7 +170,7 @@ def _table(question: Asked) -> _Table | None:
     return result
 
 
-def _tables(question: Asked) -> Iterator[_Table]:
+def _tables(question: RowQuestion) -> Iterator[_Table]:
     for run in question.runs:
         rows = [question.tagged[place] for place in run]
         cells = [(row.shown or row.text).split("\t") for row in rows]
@@ -176,7 +186,7 @@ def _tables(question: Asked) -> Iterator[_Table]:
             yield _Table([run[n] for n in kept], heads, own, [[question.head(cell) for cell in row] for row in own])
 
 
-def _rows_named(question: Asked, table: _Table, but: frozenset[str]) -> list[int]:
+def _rows_named(question: RowQuestion, table: _Table, but: frozenset[str]) -> list[int]:
     """Return the rows that count: those of which the question says a whole cell, column by column.
 
     :param but: the words of the column and of the question that are used up.
@@ -189,7 +199,7 @@ def _rows_named(question: Asked, table: _Table, but: frozenset[str]) -> list[int
     return kept
 
 
-def _extreme(question: Asked, table: _Table) -> AskedRow | None:
+def _extreme(question: RowQuestion, table: _Table) -> AskedRow | None:
     match = _EXTREME.search(question.query)
     if match is None:
         return None
@@ -218,7 +228,7 @@ def _extreme(question: Asked, table: _Table) -> AskedRow | None:
     return AskedRow(table.places[row], f"{'smallest' if low else 'largest'} of {head}")
 
 
-def _named(question: Asked, heads: Sequence[str], columns: Sequence[int], behind: str) -> int:
+def _named(question: RowQuestion, heads: Sequence[str], columns: Sequence[int], behind: str) -> int:
     """Return the column of which a word stands right behind "most" and its kin, the nearest first; -1 for none."""
     words = stem(tokens(behind)[:_NAMED_WITHIN], question.language)
     best, result = 0.0, -1
@@ -234,12 +244,12 @@ def _named(question: Asked, heads: Sequence[str], columns: Sequence[int], behind
 def _meant(heads: Sequence[str], columns: Sequence[int], word: str) -> tuple[int, int]:
     for pattern, sign in _MEANT.get(word, ()):
         for column in columns:
-            if re.search(pattern, heads[column], re.I):
+            if pattern.search(heads[column]):
                 return column, sign
     return -1, 1
 
 
-def _by_date(question: Asked, table: _Table) -> AskedRow | None:
+def _by_date(question: RowQuestion, table: _Table) -> AskedRow | None:
     """Return the first or the last row by the date that the table tells."""
     match = _END.search(question.query)
     column = next((column for column, head in enumerate(table.heads) if _DATE_HEAD.search(head)), -1)
@@ -255,7 +265,7 @@ def _by_date(question: Asked, table: _Table) -> AskedRow | None:
     return AskedRow(table.places[row], f"{'last' if last else 'first'} by {head}")
 
 
-def _neighbour(question: Asked, table: _Table) -> AskedRow | None:
+def _neighbour(question: RowQuestion, table: _Table) -> AskedRow | None:
     """Return the row after or before the one that the rest of the question names."""
     words = [frozenset[str]().union(*row) for row in table.words]
     for pattern, step in ((_AFTER, 1), (_BEFORE, -1)):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ...core.checked_engines import declared
 from ...core.errors import BadInput
-from ...core.ports import Choice, Embedder, Reranker, Segment
+from ...core.ports import Chosen, Embedder, Reranker, Segment
 from ...core.sync import in_a_thread
 from ...core.text.bm25 import tokens
 from ...core.text.likeness import Likeness
@@ -171,14 +171,14 @@ class Engine:
                     subject="extractor",
                 )
 
-    async def extract(self, query: str, tagged: Sequence[Segment]) -> list[Choice] | None:
+    async def extract(self, query: str, tagged: Sequence[Segment]) -> list[Chosen] | None:
         """Return the best segments, best first, or None where the question has no words to look for."""
         return await in_a_thread(lambda: self._extract(query, tagged)) if tagged else None
 
-    def _extract(self, query: str, tagged: Sequence[Segment]) -> list[Choice] | None:
+    def _extract(self, query: str, tagged: Sequence[Segment]) -> list[Chosen] | None:
         stated = _stated(query, tagged)
         if stated >= 0:
-            return [Choice(tagged[stated].tag, _STATED)]
+            return [Chosen(tagged[stated].tag, _STATED)]
         question = Question(query, tagged, cosines(self.embedder, query, tagged))
         score = weights().scores(question.features)
         added = read(self.reranker, question, score)
@@ -191,7 +191,7 @@ class Engine:
         best = max(chances)
         least = best / 2 if best >= _SURE and not question.several_pages else 0.0
         return [
-            Choice(tagged[place].tag, round(chance, 3), asked.how if asked is not None and asked.place == place else "")
+            Chosen(tagged[place].tag, round(chance, 3), asked.how if asked is not None and asked.place == place else "")
             for place, chance in zip(chosen, chances, strict=True)
             if chance >= least
         ]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...core.errors import BadInput, OutsideFailed, UnreadableReply
-from ...core.ports import LLM, Choice, Segment
+from ...core.ports import LLM, Chosen, Segment
 from ...core.text.numbers import bounded_int, in_ascii
 from ...core.types import Message
 from ...models.json_reply import text_of
@@ -128,7 +128,7 @@ class Engine:
         self._seconds = seconds
         self._max_tokens = max_tokens
 
-    async def extract(self, query: str, tagged: Sequence[Segment]) -> list[Choice] | None:
+    async def extract(self, query: str, tagged: Sequence[Segment]) -> list[Chosen] | None:
         """Return the chosen segments in the order of the page, or None when nothing bears on the question.
 
         :raises OutsideFailed: the model failed on every part of the page.
@@ -142,7 +142,7 @@ class Engine:
         failed = [reply for reply in replies if isinstance(reply, OutsideFailed)]
         if len(failed) == len(parts):
             raise failed[0]
-        return [Choice(tag) for reply in replies if isinstance(reply, TagReply) for tag in reply.tags] or None
+        return [Chosen(tag) for reply in replies if isinstance(reply, TagReply) for tag in reply.tags] or None
 
     async def _read_part(
         self, query: str, part: Sequence[Segment], gate: asyncio.Semaphore
