@@ -12,6 +12,7 @@ from tests.strategies import Made, worded_documents
 
 import prunus
 from prunus.answer.cite import cite, is_found, locate
+from prunus.cli.commands.ask import sources
 from prunus.core.text.words import normalise
 from prunus.core.types import Span
 from prunus.pages.clean.walk import clean_tree
@@ -187,6 +188,16 @@ def test_metadata_citations_and_indexes_agree_on_the_title(tmp_path: Path, name:
     index.add(file)
     (indexed, *_) = prunus.ask("When did the pier open?", index=index).citations
     assert (prunus.metadata(file).title, citation.title, indexed.title) == (title, title, title)
+
+
+def test_a_citation_says_where_it_stands_in_a_document_and_so_does_the_terminal() -> None:
+    pages = (
+        "<p><data value=page-1>The pier is long.</data><p><data value=page-2>Dates</data><p>The pier opened in 1911."
+    )
+    answer = prunus.ask("When did the pier open?", prunus.Page(pages, url="pier.pdf"))
+    assert answer.citations[0].place == "page 2"
+    assert "pier.pdf  page 2  /html/body/p[3]" in sources(answer)
+    assert prunus.ask("When did the pier open?", "<p>The pier opened in 1911.").citations[0].place == ""
 
 
 def test_hidden_text_is_never_quoted(site: dict[str, str]) -> None:

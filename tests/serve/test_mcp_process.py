@@ -141,7 +141,7 @@ def test_nothing_but_the_protocol_reaches_standard_output(papers: Path, tmp_path
 
 @pytest.mark.parametrize("way", ["input ends", "SIGINT", "SIGTERM"])
 def test_it_ends_at_once_and_quietly_also_while_a_call_runs(papers: Path, tmp_path: Path, way: str) -> None:
-    spec = model(tmp_path, " ".join(f"word{n}" for n in range(900)), pause=0.1)
+    spec = model(tmp_path, "The bridge opened in 1932 [1]. " + " ".join(f"word{n}" for n in range(900)), pause=0.1)
     program = started(tmp_path, "--allow", str(papers), llm=spec, home=str(tmp_path / way))
     call = {
         "name": "ask",

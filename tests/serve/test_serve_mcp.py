@@ -110,7 +110,8 @@ def test_a_cancelled_call_ends_its_work(web: World, tmp_path: Path, mode: str) -
             assert not (await client.call_tool("search", {"query": "bridge"})).is_error  # the connection is whole
             return time.monotonic() - started
 
-    settings = {"llm": model(tmp_path, " ".join(f"word{n}" for n in range(300)), pause=0.1), "extractor": "sentences"}
+    words = "The bridge opened in 1932 [1]. " + " ".join(f"word{n}" for n in range(300))
+    settings = {"llm": model(tmp_path, words, pause=0.1), "extractor": "sentences"}
     with running(tmp_path, settings, at_once=1, waiting=0) as server:
         assert asyncio.run(scene(server)) < 12
 
@@ -141,7 +142,8 @@ async def running_now(server: Running) -> int:
 
 
 def test_a_client_that_leaves_its_stream_ends_the_work(web: World, tmp_path: Path) -> None:
-    settings = {"llm": model(tmp_path, " ".join(f"word{n}" for n in range(300)), pause=0.1), "extractor": "sentences"}
+    words = "The bridge opened in 1932 [1]. " + " ".join(f"word{n}" for n in range(300))
+    settings = {"llm": model(tmp_path, words, pause=0.1), "extractor": "sentences"}
     with running(tmp_path, settings) as server:
         session = opened(server)
         call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {

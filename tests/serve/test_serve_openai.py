@@ -96,9 +96,13 @@ def test_files_and_addresses_of_a_message_are_its_pages(
     client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = "data:text/html;base64," + base64.b64encode(BRIDGE.encode()).decode()
-    content = [{"type": "text", "text": QUESTION}, {"type": "file", "file": {"filename": "a.html", "file_data": data}}]
+    content = [
+        {"type": "text", "text": QUESTION},
+        {"type": "file", "file": {"filename": "C:\\docs\\a.html", "file_data": data}},
+    ]
     reply = client.chat.completions.create(model="prunus", messages=[{"role": "user", "content": content}])
     assert "1932" in reply.choices[0].message.content
+    assert reply.choices[0].message.annotations[0].url_citation.url == "a.html"
     with world() as web:
         web.pages["/bridge"] = BRIDGE
         let_in(monkeypatch, web)
@@ -189,10 +193,14 @@ def test_the_responses_api_reads_turns_and_files_and_refuses_what_it_does_not_ke
         {"role": "assistant", "content": [{"type": "output_text", "text": "Gladly."}]},
         {
             "role": "user",
-            "content": [{"type": "input_text", "text": QUESTION}, {"type": "input_file", "file_data": data}],
+            "content": [
+                {"type": "input_text", "text": QUESTION},
+                {"type": "input_file", "file_data": data, "filename": "b.html"},
+            ],
         },
     ]
-    assert "1932" in client.responses.create(model="prunus", input=turns).output_text
+    reply = client.responses.create(model="prunus", input=turns)
+    assert "1932" in reply.output_text and reply.output[0].content[0].annotations[0].url == "b.html"
     nothing = client.responses.create(model="prunus-index:town", input="Which enzymes split starch?")
     assert "1932" not in nothing.output_text and nothing.output_text
     for change in ({"previous_response_id": "resp_1"}, {"background": True}, {"tools": [{"type": "web_search"}]}):

@@ -319,7 +319,12 @@ def test_a_stream_begins_before_its_first_event_where_that_is_slow(monkeypatch: 
 
 
 def test_a_stream_without_a_turn_is_refused_soon(tmp_path: Path) -> None:
-    settings = {"llm": model(tmp_path, " ".join(f"word{n}" for n in range(900)), pause=0.05), "extractor": "sentences"}
+    settings = {
+        "llm": model(
+            tmp_path, "The bridge opened in 1932 [1]. " + " ".join(f"word{n}" for n in range(900)), pause=0.05
+        ),
+        "extractor": "sentences",
+    }
     with (
         running(tmp_path, settings, at_once=1, waiting=9) as server,
         server.http.stream("POST", "/v1/ask", json=ASK) as reply,
@@ -368,7 +373,12 @@ def test_a_connection_that_sends_no_request_is_closed(tmp_path: Path, monkeypatc
 
 
 def test_a_client_that_leaves_frees_the_place_for_the_next(tmp_path: Path) -> None:
-    settings = {"llm": model(tmp_path, " ".join(f"word{n}" for n in range(900)), pause=0.05), "extractor": "sentences"}
+    settings = {
+        "llm": model(
+            tmp_path, "The bridge opened in 1932 [1]. " + " ".join(f"word{n}" for n in range(900)), pause=0.05
+        ),
+        "extractor": "sentences",
+    }
     with running(tmp_path, settings, at_once=1, waiting=0) as server:
         with server.http.stream("POST", "/v1/ask", json=ASK) as reply:
             lines = reply.iter_lines()  # closed by the garbage collector, it would close the stream
@@ -382,7 +392,12 @@ def test_a_client_that_leaves_frees_the_place_for_the_next(tmp_path: Path) -> No
 
 
 def test_a_client_that_leaves_a_reply_that_is_not_streamed_frees_the_place_too(tmp_path: Path) -> None:
-    settings = {"llm": model(tmp_path, " ".join(f"word{n}" for n in range(900)), pause=0.05), "extractor": "sentences"}
+    settings = {
+        "llm": model(
+            tmp_path, "The bridge opened in 1932 [1]. " + " ".join(f"word{n}" for n in range(900)), pause=0.05
+        ),
+        "extractor": "sentences",
+    }
     with running(tmp_path, settings, at_once=1, waiting=0) as server:
         for path, body in (("/v1/ask", {**ASK, "stream": False}), ("/v1/chat/completions", CHAT)):
             with pytest.raises(httpx.ReadTimeout):

@@ -10,6 +10,7 @@ from typing import Final
 from ..core.text.words import normalise
 from ..core.types import Citation, Passage, Span
 from ..pages.metadata import known_metadata, title_of
+from ..pages.place import place_in_document
 from ..pages.tree import Tree
 from ..pages.xpath import xpath_of
 
@@ -151,6 +152,7 @@ def cite(number: int, quote: str, tree: Tree, span: Span | None = None, marks: S
     matches = span is not None and is_found(quote, tree, span)
     span = span or Span(tree.document, 0, 0)
     known = known_metadata(tree)
+    node = _holder(tree, marks[0] if marks else span) if matches else -1
     return Citation(
         number=number,
         url=tree.url,
@@ -160,12 +162,13 @@ def cite(number: int, quote: str, tree: Tree, span: Span | None = None, marks: S
         snapshot=tree.snapshot,
         quote=tree.canonical[span.start : span.end] if matches else quote,
         span=span,
-        xpath=xpath_of(tree, _holder(tree, marks[0] if marks else span)) if matches else "",
+        xpath=xpath_of(tree, node) if matches else "",
         found=matches,
         support=1.0 if matches else 0.0,
         authors=known.authors,
         site=known.site,
         marks=tuple(marks) if matches else (),
+        place=place_in_document(tree, node) if matches else "",
     )
 
 

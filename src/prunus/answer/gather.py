@@ -7,13 +7,15 @@ import math
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from ..core.confidence import chosen_segments
+from ..core.deadline import limited
 from ..core.errors import BadBudget, BadInput, OutsideFailed
 from ..core.events import Event, ExtractedEvent, KeptEvent, PageEvent
 from ..core.ports import Chosen, Segment
 from ..core.types import BlockRecord, Passage
+from ..evidence.context import Context
 from ..evidence.documents import Documents
 from ..evidence.prune import prune
 from ..evidence.segments import segments
@@ -43,6 +45,9 @@ _AT_ONCE: Final = 4
 _EXTRACT_SHARE: Final = 0.5
 """Share of the remaining seconds that extraction may take."""
 
+_LEAST_SECONDS: Final = 2.0
+"""Seconds that pruning has at least, also where a slow search has used up the time: without it there is no answer."""
+
 
 async def gather_evidence(run: Run, documents: Documents, indexes: Finder | None = None) -> AsyncIterator[Event]:
     """Choose the passages that the generator is shown, and put them into ``run.references``; yields events.
@@ -66,7 +71,7 @@ async def gather_evidence(run: Run, documents: Documents, indexes: Finder | None
         # an answer may lie in a page that bears less on the question than another
         options = replace(asked.options, fill=True)
         arguments = (documents, asked.full_question, budget, "html", options, engines)
-        context = await asyncio.to_thread(lambda: prune(*cast(Any, arguments)))
+        context = await asyncio.to_thread(lambda: _prune(arguments, run.seconds(1.0)))
         kept = await asyncio.to_thread(lambda: context.kept)  # once: each access makes the records anew
         detail |= {"tokens": context.tokens, "kept": len(kept), "blocks": len(context.blocks)}
     run.warnings += [warning for warning in context.warnings if warning not in run.warnings]
@@ -93,6 +98,11 @@ async def gather_evidence(run: Run, documents: Documents, indexes: Finder | None
     run.references = _number_pages(run, documents, shown)
     if asked.options.web.pictures and run.writer is not None:
         await _load_pictures(run, kept)
+
+
+def _prune(arguments: Any, seconds: float | None) -> Context:
+    with limited(None if seconds is None else max(seconds, _LEAST_SECONDS)):
+        return prune(*arguments)
 
 
 def _document_of(segment: Segment) -> str:

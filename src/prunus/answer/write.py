@@ -16,12 +16,14 @@ from ..core.confidence import any_of
 from ..core.errors import BadBudget, Failures, NothingFound, OutsideFailed
 from ..core.events import CitationEvent, DoneEvent, Event, ExtractedEvent, PageEvent, PlanEvent, TokenEvent, UsageEvent
 from ..core.ports import NumberedSource, StreamingGenerator, TokenCounter
+from ..core.text.words import guess_language
 from ..core.types import Answer, Citation, Message, Passage
 from ..evidence.documents import Documents
 from ..evidence.passages import passages_of
 from ..models.loops import repeats_itself
 from ..models.meter import PICTURE_TOKENS
-from .check import check_support, split_claims
+from ..pages.metadata import title_of
+from .check import CheckedAnswer, check_support, split_claims
 from .cite import cite, quote_lines
 from .find_pages import FoundPages, Search, find_pages, plan_search
 from .gather import gather_evidence, per_page
@@ -34,8 +36,11 @@ _ANSWER_SHARE: Final = 0.9
 UNREAD: Final = "No page that was read bears on this question. From memory, without any source:\n\n"
 """The lead of an answer that rests on no page."""
 
-BELOW: Final = "No page bears this out. The pages say:"
-"""The line above the quotes below an answer of which no page bears out anything."""
+INSTEAD: Final = "No page bears out the model's answer. The pages say:"
+"""The line above the quotes in place of an answer of which no page bears out anything."""
+
+_ENDS: Final = (".", "!", "?", ":", "]", "\n", "\u3002", "\uff01", "\uff1f", "\u0964")
+"""Where an answer may be checked while it is written: after a sentence, its mark, or a line."""
 
 
 async def answer_from(
@@ -94,27 +99,41 @@ async def _answer(run: Run) -> AsyncIterator[Event]:
     citations: list[Citation] = []
     unsupported: list[str] = []
     written = False
+    held: list[Event] | None = []  # an answer is shown from where a page bears out any of it
+    read = 0
     if run.writer is not None:
         async with aclosing(cast(Any, _write(run))) as events:
             async for event in events:
-                yield event
+                if held is None or not isinstance(event, TokenEvent):
+                    yield event
+                    continue
+                held.append(event)
+                if event.text.rstrip(" ").endswith(_ENDS):
+                    part, read = run.text[read:], len(run.text)
+                    if (await _checked(run, part)).borne_out:
+                        for earlier in held:
+                            yield earlier
+                        held = None
         written = bool(run.text.strip())
     if written:
         with run.stages.stage("cite") as detail:
-            checked = await asyncio.to_thread(check_support, run.text, run.references, run.engines.embedder)
+            checked = await _checked(run, run.text)
             citations, unsupported, run.cited = checked.citations, checked.unsupported, checked.cited
             detail |= {"citations": len(citations), "unsupported": len(unsupported)}
         if not citations:
             run.failures["citations"] = "the model's answer cites no page that was read"
-        if unsupported and not checked.borne_out:
-            run.failures["answer"] = "no page bears out the model's answer; quotes of the pages stand below it"
+        if unsupported and not checked.borne_out and not _reads_alike(run):
+            run.failures["answer"] = "the model's answer cannot be checked: the pages are in another language"
+        elif unsupported and not checked.borne_out:
+            run.failures["answer"] = "no page bears out the model's answer; the pages are quoted"
             quoted = await asyncio.to_thread(_quoted, run, True, True)
             quoted = [part for part in quoted if part[1]]
             numbers = [cited[0].number for _, cited, _ in quoted]
-            below = "\n\n" + "\n\n".join([BELOW, *quote_lines([passage for passage, _, _ in quoted], numbers)])
-            run.text += below
-            citations = [*citations, *(citation for _, cited, _ in quoted for citation in cited)]
-            yield TokenEvent(below)
+            run.text = "\n\n".join([INSTEAD, *quote_lines([passage for passage, _, _ in quoted], numbers)])
+            citations = [citation for _, cited, _ in quoted for citation in cited]
+            held = [TokenEvent(run.text)]
+        for event in held or ():
+            yield event
     else:
         with run.stages.stage("answer"):
             generator = run.engines.spare.generator if run.engines.spare and run.writer else run.engines.generator
@@ -129,6 +148,16 @@ async def _answer(run: Run) -> AsyncIterator[Event]:
         yield CitationEvent(citation)
     async for event in finish(run, citations, unsupported):
         yield event
+
+
+async def _checked(run: Run, text: str) -> CheckedAnswer:
+    return await asyncio.to_thread(check_support, text, run.references, run.engines.embedder)
+
+
+def _reads_alike(run: Run) -> bool:
+    """Tell whether an answer is in the language of a page, so that one could bear it out word for word."""
+    spoken = guess_language(run.text)
+    return any(guess_language(reference.tree.canonical[:20_000]) == spoken for reference in run.references)
 
 
 def _quotable(run: Run) -> list[Passage]:
@@ -272,7 +301,7 @@ def _sources(run: Run) -> list[NumberedSource]:
         room -= min(size, room)
         if text.strip():
             tree, seen = reference.tree, tuple(run.pictures.get(reference.tree.document, ()))
-            sources.append(NumberedSource(text, tree.title, tree.url, tree.published, reference.number, seen))
+            sources.append(NumberedSource(text, title_of(tree), tree.url, tree.published, reference.number, seen))
         elif "limit" not in run.failures:
             run.failures["limit"] = "not all sources could be shown to the model inside the limits"
     numbers = {source.number for source in sources}

@@ -1,6 +1,6 @@
 """A deadline for computations: a thread cannot be stopped from outside, so that its loops look at the clock.
 
-The server gives each request a deadline; without one, as in a program of one's own, nothing is looked at. The loops
+The server gives each request a deadline, and a limit of seconds an answer; without one nothing is looked at. The loops
 that grow with a document call :func:`check`.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final, TypeVar
 
@@ -23,7 +24,7 @@ class TooLong(OutsideFailed):
     """A computation has taken longer than the operator allows."""
 
     def __init__(self, seconds: float) -> None:
-        super().__init__(f"this took longer than {seconds:g} seconds, the limit here", subject="seconds")
+        super().__init__(f"this took longer than {seconds:.3g} seconds, the limit here", subject="seconds")
 
 
 class Deadline:
@@ -43,6 +44,24 @@ class Deadline:
 
 DEADLINE: Final[ContextVar[Deadline | None]] = ContextVar("deadline", default=None)
 """The deadline of the work at hand; threads that ``asyncio`` starts have that of the task that starts them."""
+
+
+@contextmanager
+def limited(seconds: float | None) -> Iterator[None]:
+    """Give the computations inside a deadline, where there is none that ends earlier.
+
+    :param seconds: from now on; None for no limit.
+    """
+    outer = DEADLINE.get()
+    own = Deadline(seconds) if seconds is not None else None
+    if own is None or (outer is not None and outer.ends <= own.ends):
+        yield
+        return
+    token = DEADLINE.set(own)
+    try:
+        yield
+    finally:
+        DEADLINE.reset(token)
 
 
 def check() -> None:

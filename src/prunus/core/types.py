@@ -47,6 +47,7 @@ class Page:
 class Metadata:
     """What a page or document says about itself; '' and () where it does not say it.
 
+    :param title: without the site's name; of a page that says none its heading, else the name of its file.
     :param authors: names, in the page's order.
     :param published, modified: ISO 8601, as exact as the page is: ``2024``, ``2024-11``, ``2024-11-05`` or
         ``2024-11-05T08:30:00+00:00``.
@@ -150,6 +151,8 @@ class Citation:
     :param marks: the words of the quote that answer, where they are not the whole quote.
     :param confidence: the chance that the quote answers the question, 0 to 1; None where a model chose it.
     :param how: how it was found, where its numbers or its place decided, as "largest of Capacity".
+    :param place: where the quote stands in a document with pages, slides, sheets or chapters, as ``page 2`` and
+        ``sheet Costs, row 5``; '' in others.
     """
 
     number: int
@@ -166,6 +169,7 @@ class Citation:
     authors: Sequence[str] = ()
     site: str = ""
     marks: Sequence[Span] = ()
+    place: str = ""
     confidence: float | None = None
     how: str = ""
 

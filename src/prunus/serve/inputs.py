@@ -7,6 +7,7 @@ import binascii
 from collections.abc import Sequence
 from contextlib import aclosing
 from functools import partial
+from pathlib import PureWindowsPath
 from typing import Annotated, TypeAlias
 
 from fastapi import Depends, Request
@@ -47,9 +48,10 @@ def source_of(given: PageGiven, options: ServeOptions, name: str, called: str = 
     """Return one page of a request as a source; the errors are those of :func:`sources_of`.
 
     :param name: the place of the page in the request, for errors.
-    :param called: how a page without an address is called in the result.
+    :param called: how a page without an address and a name is called in the result.
     """
     url = given.url.strip()
+    called = PureWindowsPath(given.name.strip()).name or called
     if url and not is_address(url):
         raise BadInput(
             f"{name}.url: {url[:200]} is no address; it begins with http:// or https://", subject=f"{name}.url"

@@ -388,8 +388,8 @@ class Tools:
         uris = {(page.document, page.snapshot): _uri(page) for page in kept}
         sources = [
             {"number": citation.number, "url": citation.url, "title": one_line(citation.title, longest=_LINE),
-             "published": citation.published, "quote": citation.quote, "found": citation.found,
-             "resource": uris.get(id, "")}
+             "published": citation.published, "place": citation.place, "quote": citation.quote,
+             "found": citation.found, "resource": uris.get(id, "")}
             for id, citation in zip(ids, answer.citations, strict=True)
         ]  # fmt: skip
         record = self._safe({
@@ -496,7 +496,8 @@ def _written(record: Mapping[str, Any]) -> str:
     for source in record["sources"]:
         doubt = "" if source["found"] else " (NOT found in the page)"
         lines.append(
-            f"[{source['number']}] {_named(source)}\n    quote{doubt}: {one_line(source['quote'], longest=600)}"
+            f"[{source['number']}] {_named(source)}\n    "
+            f"{', '.join(filter(None, [source['place'], 'quote']))}{doubt}: {one_line(source['quote'], longest=600)}"
         )
     lines += [f"Unsupported by any page: {sentence}" for sentence in record["unsupported"]]
     lines += [f"Warning: {warning}" for warning in record["warnings"]]

@@ -84,6 +84,9 @@ class CitedSource(BaseModel):
     url: str
     title: str
     published: str
+    place: str = Field(
+        description="Where the quote stands, as `page 2` or `sheet Costs, row 5`; '' without such parts."
+    )
     quote: str = Field(description="The words of the page, letter for letter.")
     found: bool = Field(description="Whether the quote was found in the page, checked by code.")
     resource: str = Field(description="Resource with the whole page; '' where it is not kept.")

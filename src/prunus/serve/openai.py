@@ -15,7 +15,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, replace
-from typing import Annotated, Any, Final, Literal, Protocol
+from typing import Annotated, Any, Final, Literal, Protocol, cast
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import Response, StreamingResponse
@@ -263,7 +263,9 @@ def _files(messages: Sequence[ChatMessage], field: str) -> list[PageGiven]:
                 match = _DATA.match(data) if isinstance(data, str) else None
                 if not isinstance(data, str) or match is None:
                     raise BadInput(f"{field}: a file needs file_data, as data:TYPE;base64,DATA", subject=field)
-                result.append(PageGiven(base64=data[match.end() :]))
+                name = cast(Any, file).get("filename")
+                given = name[-300:] if isinstance(name, str) else ""
+                result.append(PageGiven(base64=data[match.end() :], name=given))
     return result
 
 
@@ -440,6 +442,7 @@ def url_citations(answer: Answer) -> list[dict[str, Any]]:
                 "url": citation.url or citation.title,
                 "title": citation.title,
                 "quote": citation.quote,
+                "place": citation.place,
                 "found": citation.found,
                 "published": citation.published,
             }

@@ -112,7 +112,7 @@ def _parts(content: str | list[dict[str, Any]] | None) -> str | list[dict[str, A
         if kind == "text":
             result.append({"type": "text", "text": part.get("text")})
         elif kind == "file":
-            result.append({"type": "file", "file": {"file_data": part.get("file_data")}})
+            result.append({"type": "file", "file": {name: part.get(name) for name in ("file_data", "filename")}})
         else:
             result.append({"type": part.get("type")})
     return result

@@ -46,6 +46,7 @@ class PageGiven(RequestBody):
     url: Annotated[str, Field(max_length=4096)] = Field(
         "", description="With content: where the page is from. Alone: the page to fetch."
     )
+    name: Short = Field("", description="With content that has no address: how citations name it, as `report.pdf`.")
     type: Short = Field("", description="What the content is: `pdf`, `text/csv`, `.docx`; by default it is found out.")
 
     @model_validator(mode="after")

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import aclosing, contextmanager
+from contextlib import AsyncExitStack, aclosing, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final, cast
@@ -20,6 +20,7 @@ from ...api.index import opened
 from ...api.pages import with_links
 from ...api.plain import answer_record
 from ...api.runs import Recording
+from ...core.deadline import limited
 from ...core.errors import BadInput, NothingFound, PrunusError
 from ...core.events import DoneEvent, ErrorEvent, Event, PageEvent, SearchEvent, TokenEvent
 from ...core.settings import load_settings
@@ -43,7 +44,7 @@ from ..choices import (
 )
 from ..choices import question as question_option
 from ..inputs import pages_given, read_given
-from ..output import DoneInPart, counted, emit, emit_json, emit_piece, one_line, say
+from ..output import DoneInPart, counted, emit, emit_json, emit_piece, one_line, say, working
 
 SECTIONS: Final = {
     "Where the evidence comes from": "question index document retrieval search follow url kind",
@@ -126,7 +127,8 @@ def command(pages: tuple[str, ...], question: str, **flags: Any) -> None:
         if pages:
             named = pages_given(pages, settings, url=flags["url"], kind=flags["kind"])
             keep = recording.given if recording is not None else None
-            documents = read_given(named, settings, flags["quiet"], keep=True, done=keep)
+            with limited(flags["max_seconds"]):
+                documents = read_given(named, settings, flags["quiet"], keep=True, done=keep)
         if documents is not None and flags["follow"]:
             documents = with_links(documents, question, flags["follow"], settings)
         choices = Choices(settings=settings, options=options, budget=flags["budget"])
@@ -203,7 +205,7 @@ class Asking:
             raise failure
 
     def _ask(self, question: str, chat: Conversation | None) -> tuple[Answer, AnswerPrinter]:
-        printer = AnswerPrinter(question, self._flags["as_json"], self._flags["events"])
+        printer = AnswerPrinter(question, self._flags["as_json"], self._flags["events"], self._flags["quiet"])
         try:
             events = stream(question, self._documents, self._choices, chat, self._taped)
             answer = run(lambda: printer.follow(events))
@@ -234,8 +236,8 @@ class AnswerPrinter:
     ``pages`` counts the pages that were read; ``failures`` lists the searches and pages that failed, with the reason.
     """
 
-    def __init__(self, question: str, as_json: bool, events: bool) -> None:
-        self._question, self._json, self._events = question, as_json, events
+    def __init__(self, question: str, as_json: bool, events: bool, quiet: bool = False) -> None:
+        self._question, self._json, self._events, self._quiet = question, as_json, events, quiet or events
         self.pages = 0
         self.failures: list[str] = []
 
@@ -246,8 +248,11 @@ class AnswerPrinter:
         """
         text_printed = False
         try:
-            async with aclosing(cast(Any, events)) as stream:
+            async with AsyncExitStack() as waiting, aclosing(cast(Any, events)) as stream:
+                waiting.enter_context(working("looking for evidence", self._quiet))
                 async for event in stream:
+                    if isinstance(event, SearchEvent | TokenEvent | DoneEvent):
+                        await waiting.aclose()  # before anything is printed
                     self._count(event)
                     if self._events:
                         emit_json(asdict(event))
@@ -259,7 +264,8 @@ class AnswerPrinter:
                         return event.answer
         except PrunusError as error:
             if self._events:
-                emit_json(asdict(ErrorEvent(str(error), error.subject)))
+                code = "nothing_found" if isinstance(error, NothingFound) else ""
+                emit_json(asdict(ErrorEvent(str(error), error.subject, code)))
             if text_printed:
                 emit("")
             raise
@@ -294,7 +300,7 @@ def sources(answer: Answer) -> str:
             site = "" if citation.site in citation.title else citation.site
             about = " · ".join(text for text in (", ".join(citation.authors), site, citation.published) if text)
             lines += [f"    {one_line(about)}"] if about else []
-        lines.append(f"    {citation.url or 'page'}  {citation.xpath}".rstrip())
+        lines.append("  ".join(filter(None, [f"    {citation.url or 'page'}", citation.place, citation.xpath])))
         sure = "" if citation.confidence is None else f", confidence {citation.confidence:.2f}"
         lines.append(f"    quote: {_quote_check(citation, text)}{sure}")
     if answer.unsupported and answer.engines.get("generator") == "llm":

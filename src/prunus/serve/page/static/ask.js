@@ -1,6 +1,6 @@
 // The view Ask: a question, its answer as it is written, and each citation where it stands in its page.
 
-import { dateOf, el, outside, problem, quoted } from "./dom.js";
+import { addressOf, dateOf, el, outside, problem, quoted } from "./dom.js";
 import { events, get } from "./http.js";
 import { failure, onKey } from "./key.js";
 import { markdown } from "./markdown.js";
@@ -333,7 +333,7 @@ class Turn {
       const [first] = cited;
       const facts = [first.site, (first.authors || []).join(", "), dateOf(first.published || "")].filter(Boolean).join(" · ");
       return el("li", { class: "cited" },
-        el("div", { class: "title" }, outside(first.url, this.name(first))),
+        el("div", { class: "title" }, outside(addressOf(first), this.name(first))),
         facts && el("div", { class: "muted" }, facts),
         el("ul", { class: "quotes" }, cited.map((one) => el("li", {}, el("button", {
           type: "button", class: "quote", onclick: (event) => this.open(one, event.currentTarget),
@@ -378,7 +378,7 @@ class Turn {
   asMarkdown() {
     const plain = (text) => text.replace(/\s+/g, " ").replace(/[\\`*_\[\]<>]/g, "\\$&");
     const sources = this.citations.map((one) => `- [${one.number}] ${plain(this.name(one))}`
-      + `${one.published ? `, ${one.published}` : ""}${/^https?:/.test(one.url) ? `, <${one.url.replace(/[<>\s]/g, "")}>` : ""}: “${plain(one.quote)}”`
+      + `${one.published ? `, ${one.published}` : ""}${one.place ? `, ${plain(one.place)}` : ""}${/^https?:/.test(one.url) ? `, <${one.url.replace(/[<>\s]/g, "")}>` : ""}: “${plain(one.quote)}”`
       + `${one.found ? "" : " (not found in the page)"}`);
     return `${this.text}\n\n## Sources\n\n${sources.join("\n")}\n`;
   }
@@ -406,8 +406,9 @@ function sentence(text) {
 function fateOf(citation) {
   if (!citation.found) return el("span", { class: "verdict bad" }, "not found in the page");
   const percent = Math.round(100 * citation.support);
-  if (percent < 50) return el("span", { class: "verdict weak", title: SUPPORT }, `word for word in the page, but hardly supports the sentence (${percent} %)`);
-  return el("span", { class: "verdict good", title: SUPPORT }, percent > 99 ? "word for word in the page" : `word for word in the page, support ${percent} %`);
+  const said = `${citation.place ? `${citation.place}: ` : ""}word for word in the page`;
+  if (percent < 50) return el("span", { class: "verdict weak", title: SUPPORT }, `${said}, but hardly supports the sentence (${percent} %)`);
+  return el("span", { class: "verdict good", title: SUPPORT }, percent > 99 ? said : `${said}, support ${percent} %`);
 }
 
 /** Return the citation whose quote shares most words with the sentence before a mark. */

@@ -42,6 +42,12 @@ export function outside(address, ...label) {
   return el("a", { href, target: "_blank", rel: "noopener noreferrer nofollow" }, ...label);
 }
 
+/** Return the address of a citation; that of a PDF opens at its page. */
+export function addressOf(citation) {
+  const page = /^page (\d+)$/.exec(citation.place || "");
+  return page && !citation.url.includes("#") ? `${citation.url}#page=${page[1]}` : citation.url;
+}
+
 /** Return a line that says what went wrong; screen readers read it at once. */
 export function problem(message) {
   return el("p", { class: "problem", role: "alert" }, message);

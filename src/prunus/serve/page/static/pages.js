@@ -62,7 +62,7 @@ export function pageField({ hint = "", changed = () => {} } = {}) {
     const pages = given().map((url) => ({ url }));
     const text = pasted.value;
     if (text.trim()) pages.push(/<[a-z!]/i.test(text) ? { html: text } : { html: text, type: ".txt" });
-    for (const file of files) pages.push({ base64: file.base64, type: suffixOf(file.name) });
+    for (const file of files) pages.push({ base64: file.base64, type: suffixOf(file.name), name: file.name.slice(-300) });
     return pages;
   }
 
