@@ -152,3 +152,13 @@ def test_json_tells_what_each_page_says_about_itself(cli: Cli, folder: Path) -> 
     result = cli("prune", folder / "other.html", folder / "tides.html", "-q", "When is high water?", "--json")
     documents = {document["title"]: document["metadata"] for document in json.loads(result.stdout)["documents"]}
     assert documents["Tides"]["authors"] == ["Ada Moor"]
+
+
+def test_strict_fails_where_nothing_is_likely_to_answer(cli: Cli) -> None:
+    asked = ("prune", "examples/site/faq.html", "-q", "Who discovered penicillin?", "--budget", 60)
+    told = cli(*asked)
+    assert told.exit_code == 0 and "likely to answer" in told.stderr
+    strict = cli(*asked, "--strict")
+    assert strict.exit_code == 4 and not strict.stdout
+    cost = cli("prune", PRICES, "-q", QUESTION, "--strict", "--json")
+    assert cost.exit_code == 0 and lines_of(cost)[0]["confidence"] > 0.2

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import click
 
-from ...api.pages import Pruner, with_links
+from ...api.pages import Pruner, confidence_of, with_links
 from ...api.plain import context_record
-from ...core.errors import BadInput
+from ...core.errors import BadInput, NothingFound
 from ...core.settings import load_settings
 from ...core.types import BlockRecord
 from ...evidence.context import Context
@@ -51,6 +51,7 @@ class _Prune(click.Command):
 @granularity
 @click.option("--breadcrumbs", is_flag=True, help="Keep all headings above each kept block, not only its own.")
 @click.option("--fill", is_flag=True, help="Fill the budget, also with what hardly bears on the question.")
+@click.option("--strict", is_flag=True, help="Fail with exit code 4 where nothing is likely to answer.")
 @click.option("--links", is_flag=True, help="Write the targets of links.")
 @click.option("--images", is_flag=True, help="Write the addresses of images.")
 @click.option("--emphasis", is_flag=True, help="Write bold, italics and other emphasis.")
@@ -110,6 +111,12 @@ def command(pages: tuple[str, ...], question: str, **flags: Any) -> None:
     with working("pruning", flags["quiet"]):
         context = pruner.prune(documents, question, flags["budget"], flags["format_"])
     seconds = {"read": read, **context.seconds}
+    sure = (
+        confidence_of(context, documents, pruner) if flags["strict"] or flags["as_json"] or not flags["quiet"] else 1.0
+    )
+    unlikely = f"nothing that was kept is likely to answer the question (confidence {sure:.2f})"
+    if flags["strict"] and sure < settings.min_confidence:
+        raise NothingFound(unlikely, subject=question[:200])
     before = -1
     flags["as_json"] = flags["as_json"] or flags["json_full"]
     if flags["as_json"] or flags["report"] or not flags["quiet"]:  # counting costs time; only these show it
@@ -123,7 +130,8 @@ def command(pages: tuple[str, ...], question: str, **flags: Any) -> None:
         inputs = [page.path for page in given if page.path is not None]
         write_marked(Path(flags["mark"]), context, documents, inputs, flags["mark_style"])
     if flags["as_json"]:
-        emit_json(context_record(context, documents.trees, before, seconds, documents.failures, flags["json_full"]))
+        record = context_record(context, documents.trees, before, seconds, documents.failures, flags["json_full"])
+        emit_json(record | {"confidence": sure})
     else:
         emit(context.output)
     if flags["explain"]:
@@ -133,6 +141,8 @@ def command(pages: tuple[str, ...], question: str, **flags: Any) -> None:
     if not flags["quiet"]:
         for warning in context.warnings:
             say(f"prunus: {warning}")
+        if sure < settings.min_confidence:
+            say(f"prunus: {unlikely}")
         for line in stage_lines(context):
             say(line)
         say(summary(context, before, sum(seconds.values())))
