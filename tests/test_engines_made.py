@@ -50,7 +50,7 @@ def test_summaries_before_the_tags_are_a_setting(summaries: bool) -> None:
     model = Scripted(script=["the time of the ferry <TAG-1>"])
     made = maker(Options(llm=model), extract_summaries=summaries)
     found = asyncio.run(made.get("extractor").extract("When?", [Segment(1, "At noon.", Span("a", 0, 8))]))
-    assert found == [1]
+    assert [chosen.tag for chosen in found] == [1]
     assert ("summary of its segment" in model.calls[0].messages[0].content) == summaries
 
 

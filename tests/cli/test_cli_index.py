@@ -77,7 +77,7 @@ def test_an_index_is_asked_beside_pages_and_a_search(cli: Cli, docs: Path, monke
     cli("index", "add", "I", docs / "bees.html")
     (docs / "web").mkdir()
     (docs / "glass.html").rename(docs / "web" / "glass.html")
-    question = "Where do bees show that flowers are, who folds a loaf, and where is glass blown?"
+    question = "Where do bees show that flowers are, how is bread dough kneaded, and where is glass blown?"
     command = ["ask", question, docs / "bread.html", "--index", "I", "--search", f"local:{docs / 'web'}", "--json"]
     found = cli(*command)
     answer = json.loads(found.stdout)

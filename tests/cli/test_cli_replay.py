@@ -284,7 +284,7 @@ def recorded_with_own_engines(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Resu
         for name in ("PATH_SCORER=Paths", "TOKENIZER=Tokens", "EMBEDDER=Vectors"):
             setting, _, engine = name.partition("=")
             patched.setenv(f"PRUNUS_{setting}", f"own.py:{engine}")
-        made = cli("ask", QUESTION, "harrow.html", "--json", "--record", "run.prunus")
+        made = cli("ask", QUESTION, "harrow.html", "--json", "--record", "run.prunus", "--min-confidence", 0)
     Path("own.py").unlink()
     return made
 

@@ -19,7 +19,7 @@ from prunus.core.errors import BadBudget, OutsideFailed, OverWindow, PrunusError
 from prunus.core.events import Event
 from prunus.core.ports import LLM, Segment
 from prunus.core.registry import make_engine
-from prunus.core.settings import Settings
+from prunus.core.settings import load_settings
 from prunus.core.types import Message, Span, Usage
 from prunus_evals import readers
 from prunus_evals.errors import UnknownName
@@ -78,7 +78,7 @@ class _Naming:
         try:
             segments = segments_of(sentences, documents)
             chosen = asyncio.run(self._engine.extract(question, segments))
-            found = chosen_segments(chosen, segments, Settings().min_confidence)
+            found = chosen_segments(chosen, segments, load_settings().min_confidence)
         except (BadBudget, OverWindow):
             return REFUSED
         except OutsideFailed as error:

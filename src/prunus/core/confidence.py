@@ -14,11 +14,17 @@ def chosen_segments(
 ) -> list[Segment]:
     """Return the segments that an extractor chose; [] where it is sure of none.
 
-    :param min_confidence: the chance that the best must have; what has no confidence is taken as it is.
+    :param min_confidence: the chance that one page must have to answer by its best segment, of several pages that any
+        of them does: a question may ask for several things. What has no confidence is taken as it is.
     """
     by_tag = {segment.tag: segment for segment in tagged}
-    chances = [choice.confidence for choice in choices or () if choice.confidence is not None]
-    if chances and max(chances) < min_confidence:
+    best: dict[str, float] = {}
+    for choice in choices or ():
+        document = by_tag[choice.tag].span.document
+        if choice.confidence is not None:
+            best[document] = max(choice.confidence, best.get(document, 0.0))
+    sure = any_of(list(best.values()))
+    if sure is not None and sure < min_confidence:
         return []
     return [replace(by_tag[choice.tag], choice=choice) for choice in choices or ()]
 

@@ -75,7 +75,7 @@ def extracted(reader: Reader | None, query: str, texts: Sequence[str]) -> str:
     tagged = [Segment(i, text, Span("d", 1000 * i, 1000 * i + len(text)), 0.5, "Boats") for i, text in enumerate(texts)]
     engine = make_engine("extractor", "sentences", embedder=make_engine("embedder", "static"), reranker=reader)
     chosen = asyncio.run(engine.extract(query, tagged)) or []
-    return texts[chosen[0]] if chosen else ""
+    return texts[chosen[0].tag] if chosen else ""
 
 
 ENGLISH = [

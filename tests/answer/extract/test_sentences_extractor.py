@@ -24,7 +24,7 @@ def extracted(query: str, *texts: str, above: str = "") -> list[str]:
         for number, text in enumerate(texts)
     ]
     engine = make_engine("extractor", "sentences", embedder=make_engine("embedder", "static"))
-    return [texts[tag] for tag in asyncio.run(engine.extract(query, tagged)) or []]
+    return [texts[chosen.tag] for chosen in asyncio.run(engine.extract(query, tagged)) or []]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_list_is_not_quoted_beside_its_items() -> None:
         Segment(3, "a key", Span("d", 7, 12), 1.0, "What comes in the box"),
     ]
     engine = make_engine("extractor", "sentences", embedder=make_engine("embedder", "static"))
-    chosen = asyncio.run(engine.extract("What comes in the box?", tagged))
+    chosen = [one.tag for one in asyncio.run(engine.extract("What comes in the box?", tagged)) or []]
     assert chosen == [1] or (chosen and 1 not in chosen)
 
 
@@ -132,12 +132,13 @@ def test_a_number_of_quotes_that_is_none_is_refused_in_one_line(spec: str) -> No
 def test_every_feature_has_a_weight() -> None:
     found = _weights.weights()
     assert len(found.text) == len(found.row) == len(_features.NAMES)
-    assert len(found.bears) == len(_features.BEARING)
+    assert len(found.sure) == len(_weights.SIGNS)
+    assert len(found.sure_read) == len(_weights.SIGNS) + len(_weights.READ_SIGNS)
 
 
 def test_weights_of_other_features_are_refused() -> None:
     with pytest.raises(ValueError, match="prunus train quotes"):
-        _weights.weights_of({"segment": {"bm25": [1.0, 1.0]}, "bears": {}})
+        _weights.weights_of({"segment": {"bm25": [1.0, 1.0]}, "confidence": {}})
 
 
 @pytest.mark.parametrize(
