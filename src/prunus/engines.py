@@ -399,8 +399,8 @@ def _path_spec(model: str) -> str:
 
 
 def installed_reranker() -> str:
-    """Return the spec of the reranker that is used where none is named: ``prunus`` where its weights are installed."""
-    return "prunus" if find_spec("prunus_reader") else ""
+    """Return the spec of the reranker that is used where none is named: ``prunus`` where its runtime is installed."""
+    return "prunus" if find_spec("onnxruntime") else ""
 
 
 # --- search providers ------------------------------------------------------------------------------

@@ -33,23 +33,23 @@ class Installed(Distribution):
 @pytest.mark.parametrize(
     ("origin", "extra", "folder"),
     [
-        (None, "'prunus[server]'", "./reader (in a clone of Prunus)"),
-        ({"url": "file://CLONE", "dir_info": {"editable": True}}, "-e 'CLONE[server]'", "-e CLONE/reader"),
-        ({"url": "file://CLONE", "dir_info": {}}, "'CLONE[server]'", "CLONE/reader"),
-        ({"url": "file://WHEEL", "archive_info": {}}, "'WHEEL[server]'", "./reader (in a clone of Prunus)"),
-        ({"url": "file:///gone/prunus.whl", "archive_info": {}}, "'fastapi>=0.115'", "./reader (in a clone of Prunus)"),
+        (None, "'prunus[server]'", "./evals (in a clone of Prunus)"),
+        ({"url": "file://CLONE", "dir_info": {"editable": True}}, "-e 'CLONE[server]'", "-e CLONE/evals"),
+        ({"url": "file://CLONE", "dir_info": {}}, "'CLONE[server]'", "CLONE/evals"),
+        ({"url": "file://WHEEL", "archive_info": {}}, "'WHEEL[server]'", "./evals (in a clone of Prunus)"),
+        ({"url": "file:///gone/prunus.whl", "archive_info": {}}, "'fastapi>=0.115'", "./evals (in a clone of Prunus)"),
         (
             {"url": "https://git.example/p", "vcs_info": {"vcs": "git", "commit_id": "0f", "requested_revision": "v1"}},
             "'prunus[server] @ git+https://git.example/p@v1'",
-            "'prunus-reader @ git+https://git.example/p@v1#subdirectory=reader'",
+            "'prunus-evals @ git+https://git.example/p@v1#subdirectory=evals'",
         ),
     ],
 )
 def test_the_command_names_what_prunus_was_installed_from(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, origin: dict[str, str] | None, extra: str, folder: str
 ) -> None:
-    (tmp_path / "reader").mkdir()
-    (tmp_path / "reader" / "pyproject.toml").touch()
+    (tmp_path / "evals").mkdir()
+    (tmp_path / "evals" / "pyproject.toml").touch()
     wheel = tmp_path / "prunus-1-py3-none-any.whl"
     wheel.touch()
 
@@ -59,12 +59,12 @@ def test_the_command_names_what_prunus_was_installed_from(
     installed = Installed(json.loads(at_home(json.dumps(origin))))
     monkeypatch.setattr(installation, "distribution", lambda _: installed)
     assert pip_install("server") == at_home(f"pip install {extra}")
-    assert pip_install_folder("reader") == at_home(f"pip install {folder}")
+    assert pip_install_folder("evals") == at_home(f"pip install {folder}")
 
 
 @pytest.mark.skipif(distribution("prunus").read_text("direct_url.json") is None, reason="installed from a registry")
 def test_pip_accepts_the_command_here() -> None:
-    for command in (pip_install("otel", "zstd"), pip_install_folder("reader")):
+    for command in (pip_install("otel", "zstd"), pip_install_folder("evals")):
         program, *arguments = shlex.split(command)
         assert program == "pip"
         options = ["--dry-run", "--no-deps", "--no-build-isolation", "--disable-pip-version-check"]

@@ -18,7 +18,7 @@ from tests.models.embed.tiny import WORDS, save_tokenizer, settings, weights
 
 import prunus
 from prunus.core.errors import BadInput
-from prunus.models.rerank.prunus import Engine
+from prunus.models.rerank.prunus.engine import Engine
 
 pytest.importorskip("selectolax", reason="the tasks of the evaluation are not installed")
 pytest.importorskip("torch")

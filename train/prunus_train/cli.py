@@ -105,7 +105,7 @@ def blocks_command(out: Path, sets: Path, share: float) -> None:
 @click.option(
     "--reader",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of a model of `prunus train reader`; by default that of the package prunus-reader.",
+    help="Folder of a model of `prunus train reader`; by default that of this version.",
 )
 def quotes_command(out: Path, sets: Path, reader: Path | None) -> None:
     """Train the weights of the extractor ``sentences`` on the dev half and on training sets (four minutes).

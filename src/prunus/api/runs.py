@@ -201,7 +201,7 @@ class Replay:
     def _is_users(self, name: str) -> bool:
         chosen = getattr(self.options, name, "") or getattr(self.settings, name)
         if name == "reranker" and chosen == installed_reranker():
-            return True  # its weights are on this machine: it sends nothing anywhere
+            return True  # its weights are on each machine: it sends nothing anywhere
         return name in self._changes or chosen == getattr(self._user, name)
 
     def _changed(self) -> dict[str, str]:

@@ -35,7 +35,7 @@ def pip_install(*extras: str) -> str:
 
 
 def pip_install_folder(folder: str) -> str:
-    """Return the command that installs a distribution of this repository: ``reader``, ``evals`` or ``train``."""
+    """Return the command that installs a distribution of this repository: ``evals`` or ``train``."""
     option, source = installed_from()
     if "+" in source.partition("://")[0]:
         separator = "&" if "#" in source else "#"

@@ -1,4 +1,4 @@
-"""The engine ``prunus``: its package, its settings, and its errors; its training is in ``tests/train``."""
+"""The engine ``prunus``: its weights, its settings, and its errors; its training is in ``tests/train``."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.extras import need
 
-from prunus.core.errors import BadInput, MissingExtra
-from prunus.models.rerank.prunus import Engine
+from prunus.core.errors import BadInput
+from prunus.engines import installed_reranker
+from prunus.models.rerank.prunus.engine import Engine
 
 
-def test_without_its_package_it_names_a_line_that_works_in_a_clone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("prunus.models.model_folder.find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"run: pip install .*reader"):
-        Engine().rerank("x", ["y"])
-    assert (Path(__file__).parents[3] / "reader" / "pyproject.toml").is_file()
+def test_without_its_runtime_it_is_not_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("prunus.engines.find_spec", lambda name: None)
+    assert installed_reranker() == ""
 
 
 @pytest.mark.parametrize("said", [{}, {"prunus": []}])
@@ -40,14 +38,7 @@ def test_its_settings_are_those_of_the_file(tmp_path: Path) -> None:
     assert (engine.above, engine.beside, engine.added) == (120, 0.25, 0)  # a model of blocks alone reads no segments
 
 
-@pytest.mark.full
 def test_the_packaged_weights_prefer_the_row_that_answers() -> None:
-    """The package is built from the folder ``reader``; a clone without its weights has nothing to test."""
-    need("onnxruntime")
-    package = need("prunus_reader")
-    if not (package.folder() / "config.json").is_file():
-        pytest.skip("this clone has no weights of reader")
-    assert sorted(package.files()) == ["config.json", "model_int8.onnx", "tokenizer.json"]
-    assert package.files()["model_int8.onnx"].stat().st_size <= 25_000_000
+    assert installed_reranker() == "prunus"
     rows = ["Month Mean level\nNovember 1.307", "Month Mean level\nMarch 0.421", "Contact\nWrite to the office."]
     assert Engine(threads=1).rerank("What was the mean level in November?", rows).argmax() == 0

@@ -1,4 +1,4 @@
-"""``prunus``: the small cross-encoder of the package ``prunus-reader``, which reads English questions and blocks.
+"""``prunus``: a small cross-encoder that reads English questions and blocks; its weights are in this folder.
 
 It was trained on what the scorer ``hybrid`` confuses, and its score is added to that of the cheap scorer
 (:attr:`Engine.beside`); the extractor ``sentences`` adds it to the scores of its best segments (:attr:`Engine.added`).
@@ -15,16 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import BadInput
-from ...core.installation import pip_install_folder
-from ..model_folder import installed_file, read_json
-from . import onnx
+from ....core.errors import BadInput
+from ...model_folder import read_json
+from .. import onnx
 
 
 class Engine:
     """Scores pairs of a question and a block with ONNX Runtime; nothing is loaded before the first call.
 
-    :param model: folder of a model; '' takes that of the package ``prunus-reader``.
+    :param model: folder of a model; '' takes that of this folder.
     :param threads: threads per call; 0 is one per core.
     :param batch: pairs that run at once.
     """
@@ -57,13 +56,13 @@ class Engine:
     def rerank(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return one score per text, float64 [n]; higher is better. Only the distance of scores has a meaning.
 
-        :raises MissingExtra: onnxruntime or the package of the weights is not installed.
+        :raises MissingExtra: onnxruntime is not installed.
         :raises BadInput: the folder holds no model that ``prunus train reader`` wrote.
         """
         return self._load()[0].rerank(query, texts)
 
     def _setting(self, name: str, default: float | None = None) -> float:
-        folder, settings = self._model or "prunus-reader", self._load()[1]
+        folder, settings = self._model or self.name, self._load()[1]
         value = settings.get(name, default)
         if not isinstance(value, int | float) or not 0 <= value < 10_000:
             raise BadInput(f"{folder}: config.json lacks the setting {name!r} of a reader", subject=folder)
@@ -72,18 +71,9 @@ class Engine:
     def _load(self) -> tuple[onnx.Engine, dict[str, Any]]:
         with self._lock:
             if self._loaded is None:
-                folder = Path(self._model).expanduser() if self._model else packaged()
+                folder = Path(self._model).expanduser() if self._model else Path(__file__).parent
                 settings = read_json(folder / "config.json").get("prunus")
                 if not isinstance(settings, dict):
                     raise BadInput(f"{folder}: no model of `prunus train reader`", subject=str(folder))
                 self._loaded = onnx.Engine(f"{folder}#int8", self._threads, self._batch), settings
             return self._loaded
-
-
-def packaged() -> Path:
-    """Return the folder of the weights.
-
-    :raises MissingExtra: the package is not installed.
-    """
-    missing = f"the weights of the reranker prunus are not installed; run: {pip_install_folder('reader')}"
-    return installed_file("prunus_reader", "model", "config.json", missing=missing).parent

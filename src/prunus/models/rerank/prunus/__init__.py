@@ -1,0 +1,1 @@
+"""The engine ``prunus``: a small cross-encoder, with its weights."""
