@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from .core.checked_engines import checked, declared, name_of
 from .core.errors import BadInput, BadPage
 from .core.options import Options
-from .core.ports import Format, SearchProvider
+from .core.ports import Extractor, Format, SearchProvider, Segment
 from .core.registry import (
     KINDS,
     class_constants,
@@ -23,6 +23,7 @@ from .core.registry import (
     split_spec,
 )
 from .core.settings import FILE, Settings, load_settings
+from .core.sync import run
 from .core.text.near import did_you_mean
 from .core.text.secrets import hide_logins, hide_secrets
 from .core.types import Page
@@ -86,20 +87,16 @@ def answer_engines(
     extractor, generator = engines.get("extractor"), engines.get("generator")
     names = engines.names
     llm = engines.get("llm") if "llm" in names else None
-    embedder, spare = engines.get("embedder"), None
+    spare = None
     if llm is not None:
-        reranker = engines.get("reranker") if engines.named("reranker") else None
-        spare = Spare(
-            make_engine("extractor", "sentences:5", embedder=embedder, reranker=reranker),
-            make_engine("generator", "quotes"),
-        )
+        spare = Spare(_sentences(engines, 5), make_engine("generator", "quotes"))
     return AnswerEngines(
         **evidence,
         names=names,
         extractor=extractor,
         generator=generator,
         llm=llm,
-        embedder=embedder,
+        embedder=engines.get("embedder"),
         spare=spare,
         meter=engines.meter,
         web=_for_the_web(engines) if web else None,
@@ -147,8 +144,29 @@ def one_engine(kind: str, settings: Settings, options: Options | None = None) ->
 def _for_evidence(engines: EngineSet) -> dict[str, Any]:
     scorer, second, first = stages_of(engines.settings, engines.options)
     engines.chosen["scorer"] = scorer
-    made = {"counter": engines.get("tokenizer"), "scorer": engines.get("scorer")}
+    made = {"counter": engines.get("tokenizer"), "scorer": engines.get("scorer"), "chance": _chance(engines)}
     return made | {"second_scorer": engines.second_scorer(second) if second else None, "first": first}
+
+
+def _chance(engines: EngineSet) -> Callable[[str, Sequence[Segment]], float]:
+    """Return the function that tells the chance that the best of several segments answers, without a model."""
+
+    def chance(question: str, tagged: Sequence[Segment]) -> float:
+        choices = run(lambda: _sentences(engines).extract(question, tagged))
+        return max((choice.confidence or 0.0 for choice in choices or ()), default=0.0)
+
+    return chance
+
+
+def _sentences(engines: EngineSet, most: int = 0) -> Extractor:
+    """Return the extractor that needs no language model.
+
+    :param most: sentences at most; 0 leaves it to the extractor.
+    """
+    reranker = engines.get("reranker") if engines.named("reranker") else None
+    spec = f"sentences:{most}" if most else "sentences"
+    extractor: Extractor = make_engine("extractor", spec, embedder=engines.get("embedder"), reranker=reranker)
+    return extractor
 
 
 def stages_of(settings: Settings, options: Options) -> tuple[Any, Any, str]:

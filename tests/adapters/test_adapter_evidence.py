@@ -55,6 +55,14 @@ def test_evidence_says_on_which_page_it_stands() -> None:
     assert "page 2" in [block["place"] for block in found_text.metadata["blocks"]]
 
 
+@pytest.mark.parametrize("source", ["pages", "index"])
+def test_what_hardly_answers_is_no_evidence(source: str, site_index: str) -> None:
+    choices: dict[str, Any] = {"pages": str(SITE)} if source == "pages" else {"index": site_index}
+    assert found("Who discovered penicillin?", budget=600, **choices) == []
+    assert found("Who discovered penicillin?", budget=600, min_confidence=0, **choices)
+    assert found("What is it all about?", budget=600, **choices)  # an overview is in no one passage
+
+
 def test_the_budget_holds_for_all_documents_together() -> None:
     counter = prunus.prune("<p>x", "x", 10)._count
     for budget in (80, 300, 1000):

@@ -155,7 +155,7 @@ def test_json_tells_what_each_page_says_about_itself(cli: Cli, folder: Path) -> 
 
 
 def test_strict_fails_where_nothing_is_likely_to_answer(cli: Cli) -> None:
-    asked = ("prune", "examples/site/faq.html", "-q", "Who discovered penicillin?", "--budget", 60)
+    asked = ("prune", "examples/site/faq.html", "-q", "Who discovered penicillin?", "--budget", 600)
     told = cli(*asked)
     assert told.exit_code == 0 and "likely to answer" in told.stderr
     strict = cli(*asked, "--strict")

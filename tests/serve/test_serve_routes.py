@@ -53,6 +53,14 @@ def test_pages_are_pruned_as_by_the_library(server: Running) -> None:
     assert len(every["blocks"]) == len(context.blocks)
 
 
+def test_pruning_says_where_nothing_is_likely_to_answer(server: Running) -> None:
+    body = {"pages": [PAGE], "question": QUESTION}
+    assert server.post("/v1/prune", body).json()["confidence"] is None
+    assert server.post("/v1/prune", body | {"min_confidence": 0.3}).json()["confidence"] > 0.3
+    refused = server.post("/v1/prune", body | {"question": "Who discovered penicillin?", "min_confidence": 0.3})
+    assert refused.status_code == 404 and refused.json()["error"]["type"] == "nothing_found"
+
+
 def test_a_question_is_answered_as_by_the_library(server: Running) -> None:
     found = server.post("/v1/ask", {"question": QUESTION, "pages": [PAGE]}).json()
     answer = prunus.ask(QUESTION, prunus.Page(BRIDGE, url=PAGE["url"], final_url=PAGE["url"]))

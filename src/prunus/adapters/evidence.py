@@ -12,6 +12,7 @@ from ..api.answers import found_pages
 from ..api.async_api import aread
 from ..api.index import Index
 from ..api.pages import Pruner, check_format, read_each
+from ..core.confidence import HARDLY
 from ..core.errors import BadInput, NothingFound, PrunusError
 from ..core.options import Options
 from ..core.settings import Settings, load_settings
@@ -19,6 +20,7 @@ from ..core.sync import in_a_thread
 from ..core.types import Metadata, OutputFormat, Page
 from ..evidence.context import Context
 from ..evidence.documents import Documents
+from ..index.retrieve import is_broad
 from ..pages.metadata import known_metadata
 from ..pages.sources import is_address, listed
 from ..pages.write.selection import main_part
@@ -52,6 +54,8 @@ class Evidence:
     :param budget: tokens of all documents of a question together, document by document without the lines that part
         them; by default that of the index or the settings.
     :param format: format of the documents.
+    :param min_confidence: chance, 0 to 1, that something in the evidence answers the question, below which there is
+        none; it does not hold for a question that asks for an overview.
     :raises BadInput: there is not exactly one of pages, index and search, or the format is unknown.
     """
 
@@ -62,6 +66,7 @@ class Evidence:
     format: OutputFormat = "markdown"
     options: Options | None = None
     settings: Settings | None = None
+    min_confidence: float = HARDLY
     _pruner: Pruner | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -85,14 +90,14 @@ class Evidence:
                 context = await in_a_thread(
                     lambda: index.retrieve(question, self.budget, self.format, options=self.options)
                 )
-                return _texts(context)[:most]
+                return (await in_a_thread(lambda: self._texts(context)))[:most]
             documents = await self._documents(question, most)
             context = await in_a_thread(lambda: self._pruned(documents, question))
             ranking = list(_ranking(context))
             if len(ranking) > most:  # the whole budget for the best pages
                 best = Documents([documents.trees[number] for number in sorted(ranking[:most])])
                 context = await in_a_thread(lambda: self._pruned(best, question))
-            return _texts(context)
+            return await in_a_thread(lambda: self._texts(context))
         except NothingFound:
             return []
 
@@ -110,6 +115,11 @@ class Evidence:
     def _pruned(self, documents: Documents, question: str) -> Context:
         self._pruner = self._pruner or Pruner(self.options, self.settings)
         return self._pruner.prune(documents, question, self.budget, self.format)
+
+    def _texts(self, context: Context) -> list[Text]:
+        """Return the evidence document by document; [] where it hardly answers the question."""
+        broad = self.min_confidence <= 0 or is_broad(context.question)
+        return _texts(context) if broad or context.confidence() >= self.min_confidence else []
 
     def _opened(self) -> Index:
         if not isinstance(self.index, Index):

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ..core.confidence import HARDLY
 from ..core.errors import MissingExtra
 from ..core.installation import pip_install
 from ..core.sync import run
@@ -28,6 +29,7 @@ class PrunusRetriever:
     :param top_k: documents at most.
     :param budget: tokens of all documents of a question together; by default that of the index or the settings.
     :param format: ``markdown``, ``html`` or ``text``.
+    :param min_confidence: chance that the evidence answers, 0 to 1, below which there is no document; 0 returns all.
     :raises BadInput: there is not exactly one of pages, index and search.
     """
 
@@ -39,10 +41,13 @@ class PrunusRetriever:
         top_k: int = 4,
         budget: int | None = None,
         format: OutputFormat = "markdown",
+        min_confidence: float = HARDLY,
     ) -> None:
         self.pages, self.index, self.search = pages, index, search  # Haystack saves a component by these attributes
-        self.top_k, self.budget, self.format = top_k, budget, format
-        self._evidence = Evidence(pages=pages, index=index, search=search, budget=budget, format=format)
+        self.top_k, self.budget, self.format, self.min_confidence = top_k, budget, format, min_confidence
+        self._evidence = Evidence(
+            pages=pages, index=index, search=search, budget=budget, format=format, min_confidence=min_confidence
+        )
 
     @component.output_types(documents=list[Document])
     def run(self, query: str, top_k: int | None = None) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from ..core.confidence import HARDLY
 from ..core.errors import MissingExtra
 from ..core.installation import pip_install
 from ..core.settings import Settings
@@ -30,6 +31,7 @@ class PrunusRetriever(BaseRetriever):
     :param k: documents at most; ``invoke(question, k=2)`` overrides it.
     :param budget: tokens of all documents of a question together; by default that of the index or the settings.
     :param format: ``markdown``, ``html`` or ``text``.
+    :param min_confidence: chance that the evidence answers, 0 to 1, below which there is no document; 0 returns all.
     :param options, settings: see :func:`prunus.ask`.
     :raises BadInput: there is not exactly one of pages, index and search.
     """
@@ -40,6 +42,7 @@ class PrunusRetriever(BaseRetriever):
     k: int = 4
     budget: int | None = None
     format: OutputFormat = "markdown"
+    min_confidence: float = HARDLY
     options: Any = None
     settings: Any = None
     _evidence: Evidence = PrivateAttr()
@@ -47,7 +50,7 @@ class PrunusRetriever(BaseRetriever):
     def model_post_init(self, context: Any, /) -> None:
         """Check the choices; nothing is read yet."""
         super().model_post_init(context)
-        names = ("pages", "index", "search", "budget", "format", "options", "settings")
+        names = ("pages", "index", "search", "budget", "format", "min_confidence", "options", "settings")
         self._evidence = Evidence(**{name: getattr(self, name) for name in names})
 
     def _get_relevant_documents(

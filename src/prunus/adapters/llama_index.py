@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..api.index import Index
+from ..core.confidence import HARDLY
 from ..core.errors import MissingExtra
 from ..core.installation import pip_install
 from ..core.options import Options
@@ -37,6 +38,7 @@ class PrunusRetriever(BaseRetriever):
     :param top_k: nodes at most.
     :param budget: tokens of all nodes of a question together; by default that of the index or the settings.
     :param format: ``markdown``, ``html`` or ``text``.
+    :param min_confidence: chance that the evidence answers, 0 to 1, below which there is no node; 0 returns all.
     :param options, settings: see :func:`prunus.ask`.
     :raises BadInput: there is not exactly one of pages, index and search.
     """
@@ -50,6 +52,7 @@ class PrunusRetriever(BaseRetriever):
         top_k: int = 4,
         budget: int | None = None,
         format: OutputFormat = "markdown",
+        min_confidence: float = HARDLY,
         options: Options | None = None,
         settings: Settings | None = None,
         **base: Any,
@@ -57,7 +60,14 @@ class PrunusRetriever(BaseRetriever):
         super().__init__(**base)
         self._top_k = top_k
         self._evidence = Evidence(
-            pages=pages, index=index, search=search, budget=budget, format=format, options=options, settings=settings
+            pages=pages,
+            index=index,
+            search=search,
+            budget=budget,
+            format=format,
+            min_confidence=min_confidence,
+            options=options,
+            settings=settings,
         )
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -275,17 +274,6 @@ def extract(
     tagged = segments(context.kept, {tree.document: tree for tree in documents.trees})
     found = run(lambda: engines.extractor.extract(question, tagged))
     return [segment.passage for segment in chosen_segments(found, tagged, engines.min_confidence)]
-
-
-def confidence_of(context: Context, documents: Documents, pruner: Pruner) -> float:
-    """Return the chance that something in pruned evidence answers its question, 0 to 1; no model is asked.
-
-    :param documents: what was pruned.
-    """
-    engines = answer_engines(pruner.settings, replace(pruner.options, extractor="sentences", generator="quotes"))
-    tagged = segments(context.kept, {tree.document: tree for tree in documents.trees})
-    found = run(lambda: engines.extractor.extract(context.question, tagged))
-    return max((choice.confidence or 0.0 for choice in found or ()), default=0.0)
 
 
 def check_format(format: str) -> None:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from .ports import Chosen, Segment
+
+HARDLY: Final = 0.08
+"""Chance of the best passage below which evidence is none. It is low: evidence says more than its best passage does."""
 
 
 def chosen_segments(
@@ -35,3 +39,8 @@ def any_of(chances: Sequence[float | None]) -> float | None:
     if not known or len(known) < len(chances):
         return None
     return round(1 - math.prod(1 - chance for chance in known), 3)
+
+
+def unlikely(sure: float) -> str:
+    """Return the sentence that says that evidence is not likely to answer."""
+    return f"nothing that was kept is likely to answer the question (confidence {sure:.2f})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, overload
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import BadInput
-from ..core.ports import TokenCounter
+from ..core.ports import Segment, TokenCounter
 from ..core.types import BlockRecord, DocumentInfo, Metadata, OutputFormat, Span, Trace
 from ..pages.write.whole import render_tree
 from .blocks import Blocks
@@ -46,6 +46,7 @@ class Context:
     _scores: NDArray[np.float64] = field(repr=False, compare=False)
     _rendering: Rendering = field(repr=False, compare=False)
     _counter: TokenCounter = field(repr=False, compare=False)
+    _chance: Callable[[str, Sequence[Segment]], float] = field(repr=False, compare=False)
     warnings: Sequence[str] = ()
     trace: Sequence[Trace] = field(default=(), compare=False)
     tree: Any = field(default=None, repr=False, compare=False)
@@ -67,6 +68,15 @@ class Context:
         """
         rendering = self._rendering
         return sum(self._count(render_tree(tree, rendering.format, rendering.style)) for tree in self._blocks.trees)
+
+    def confidence(self) -> float:
+        """Return the chance that the best passage of the evidence answers the question, 0 to 1, without a model.
+
+        Each call reads the evidence again.
+        """
+        from .segments import segments  # here: few calls need it
+
+        return self._chance(self.question, segments(self.kept, {tree.document: tree for tree in self._blocks.trees}))
 
     def of(self, document: int, format: OutputFormat | None = None) -> str:
         """Return the evidence of one document alone, without a header line; '' where nothing of it was kept.

@@ -191,6 +191,7 @@ def _context(
         _scores=scores,
         _rendering=rendering,
         _counter=call.engines.counter,
+        _chance=call.engines.chance,
         warnings=(
             *(f"{tree.url or tree.document}: {said}" for tree in blocks.trees for said in tree.warnings),
             *ranked.warnings,

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import BadBudget, BadInput, OverWindow
 from ..core.options import Options
-from ..core.ports import TokenCounter
+from ..core.ports import Segment, TokenCounter
 from ..core.types import Trace
 from .blocks import Block, Blocks, Scorer, coarse_budget_for, coarse_words_for, fine_words_for, split
 from .documents import Documents
@@ -111,12 +111,14 @@ class Engines:
     :param second_scorer: the scorer of the second stage; None where there is only one stage.
     :param first: when the first of two stages runs: ``always``; ``large``: if the pages exceed the intermediate
         budget; ``never``: only if a prompt exceeds the model's window.
+    :param chance: returns the chance that the best of several segments answers a question.
     """
 
     counter: TokenCounter
     scorer: Scorer
     second_scorer: Scorer | None = None
     first: str = "large"
+    chance: Callable[[str, Sequence[Segment]], float] = field(kw_only=True)
     names: Mapping[str, str] = field(default_factory=dict)
 
 

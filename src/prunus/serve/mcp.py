@@ -302,19 +302,23 @@ class Tools:
             yield PageEvent(page.url)
             yield await in_a_thread(lambda: self._pruned(page, call.question, tokens, caller))
 
-        tree, context, before = await self._followed(self._workers.stream(work, caller.name), caller)
+        tree, context, before, sure = await self._followed(self._workers.stream(work, caller.name), caller)
         kept = await self._kept(caller, [(tree.document, tree.snapshot)])
         record = self._safe({
             "url": tree.url, "title": one_line(title_of(tree), longest=_LINE), "published": tree.published,
             "evidence": context.output, "tokens": context.tokens, "tokens_before": before,
-            "resource": "".join(map(_uri, kept)), "warnings": [*tree.warnings, *context.warnings],
+            "resource": "".join(map(_uri, kept)), "warnings": [*tree.warnings, *context.warnings], "confidence": sure,
         })  # fmt: skip
         said = f"Kept {record['tokens']} of the page's {record['tokens_before']} tokens."
+        if sure < self._settings.min_confidence:
+            said += f" Nothing of it is likely to answer the question (confidence {sure:.2f})."
         told = "\n\n".join([record["evidence"], *(f"Warning: {warning}" for warning in record["warnings"])])
         return Done(record, f"{said}\n\n{fenced(told, _named(record))}", kept)
 
-    def _pruned(self, page: Page, question: str, tokens: int | None, caller: Caller) -> tuple[Tree, Context, int]:
-        """Prune a page and keep it; return also its tokens before."""
+    def _pruned(
+        self, page: Page, question: str, tokens: int | None, caller: Caller
+    ) -> tuple[Tree, Context, int, float]:
+        """Prune a page and keep it; return also its tokens before, and the confidence of the evidence."""
         documents = read(page, settings=self._settings)
         pruner = Pruner(Options(breadcrumbs=True, links=True), self._settings)
         context = pruner.prune(documents, question, tokens, "markdown")
@@ -323,7 +327,7 @@ class Tools:
             self._server.snapshots.put(caller.name, tree)
         except PrunusError as error:  # the evidence is there all the same
             log.error("a page could not be kept: %s", type(error).__name__)
-        return tree, context, context.tokens_before()
+        return tree, context, context.tokens_before(), context.confidence()
 
     async def _ask(self, call: AskCall, caller: Caller) -> Done:
         if not call.pages and not self._settings.search:

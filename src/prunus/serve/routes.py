@@ -21,7 +21,8 @@ from ..api.answers import asearch
 from ..api.async_api import aread
 from ..api.pages import Pruner, read_each
 from ..api.plain import answer_record, context_record
-from ..core.errors import BadInput, PrunusError
+from ..core.confidence import unlikely
+from ..core.errors import BadInput, NothingFound, PrunusError
 from ..core.events import ErrorEvent, Event, answer_of
 from ..core.sync import in_a_thread
 from ..core.types import SearchRequest
@@ -185,6 +186,9 @@ def _pruned(
     """
     documents = kept.documents
     context = Pruner(pruning_of(body), server.settings).prune(documents, body.question, budget, body.format)
+    sure = None if body.min_confidence is None else context.confidence()
+    if sure is not None and sure < (body.min_confidence or 0):
+        raise NothingFound(unlikely(sure), subject="question")
     if body.format not in kept.before:
         kept.before[body.format] = context.tokens_before()
     before = kept.before[body.format]
@@ -198,7 +202,7 @@ def _pruned(
     id = server.kept.keep(kept) if body.keep and not body.kept else body.kept
     also = {name: AlsoWritten(output=context.render(name), tokens=context.tokens_of(name)) for name in body.also}
     blocks = record.pop("blocks")  # words of the pages and numbers: nothing in them is to be masked
-    return PruneResponse(**server.mask.record(record), blocks=blocks, kept=id, also=also)
+    return PruneResponse(**server.mask.record(record), blocks=blocks, kept=id, confidence=sure, also=also)
 
 
 SILENCE: Final = ": wait\n\n"

@@ -110,6 +110,11 @@ class PruneRequest(RequestBody):
     max_words: Annotated[int, Field(ge=0)] = Field(0, description="Words of a block at most; 0 chooses.")
     breadcrumbs: bool = Field(False, description="Keep all headings above each kept block, not only its own.")
     fill: bool = Field(False, description="Fill the budget, also with what hardly bears on the question.")
+    min_confidence: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        None,
+        description="The response tells `confidence`, the chance that something in the evidence answers; below this it "
+        "is the error `nothing_found`.",
+    )
     links: bool = False
     images: bool = False
     emphasis: bool = False
@@ -137,6 +142,7 @@ class PruneResponse(BaseModel):
     documents: list[dict[str, Any]] = Field(description="With `all_blocks` each has an `outline`: its headings.")
     failures: dict[str, str]
     kept: str = Field("", description="The id of the kept pages; empty where they are not kept.")
+    confidence: float | None = Field(None, description="With `min_confidence`: the chance that the evidence answers.")
     also: dict[str, AlsoWritten] = Field({}, description="The same evidence in the further formats.")
 
 

@@ -14,7 +14,8 @@ import click
 from ...api.documents import absolute, named
 from ...api.index import Index
 from ...api.rebuild import rebuild as rebuild_index
-from ...core.errors import BadInput, OutsideFailed
+from ...core.confidence import HARDLY, unlikely
+from ...core.errors import BadInput, NothingFound, OutsideFailed
 from ...core.options import Limits, Options
 from ...core.settings import Settings, load_settings
 from ...index.terms import PRESETS, Report
@@ -280,6 +281,7 @@ def info(index: str, **flags: Any) -> None:
 @budget("the output")
 @click.option("--format", "format_", type=FORMATS, default="html", show_default=True, help="What to write.")
 @retrieval_options
+@click.option("--strict", is_flag=True, help="Fail with exit code 4 where nothing is likely to answer.")
 @common
 def retrieve(index: str, question: str, **flags: Any) -> None:
     """Write the evidence for a question from an index: blocks of the pages, tables as tables.
@@ -292,14 +294,19 @@ def retrieve(index: str, question: str, **flags: Any) -> None:
     """
     opened = _opened(index, flags)
     result = opened.retrieve(question, flags["budget"], flags["format_"], retrieval_from(flags))
+    sure = result.confidence() if flags["strict"] or flags["as_json"] or not flags["quiet"] else 1.0
+    if flags["strict"] and sure < HARDLY:
+        raise NothingFound(unlikely(sure), subject=question[:200])
     if flags["as_json"]:
         documents = [asdict(document) for document in result.documents]
         kept = [asdict(block) for block in result.kept]
         emit_json({"question": question, "output": result.output, "tokens": result.tokens, "budget": result.budget,
-                   "documents": documents, "kept": kept})  # fmt: skip
+                   "documents": documents, "kept": kept, "confidence": sure})  # fmt: skip
     else:
         emit(result.output)
     if not flags["quiet"]:
+        if sure < opened.settings.min_confidence:
+            say(f"prunus: {unlikely(sure)}")
         say(f"{result.tokens:,} of {result.budget:,} tokens, {counted(len(result.kept), 'part')}")
 
 

@@ -10,8 +10,9 @@ from typing import Any, Final
 
 import click
 
-from ...api.pages import Pruner, confidence_of, with_links
+from ...api.pages import Pruner, with_links
 from ...api.plain import context_record
+from ...core.confidence import HARDLY, unlikely
 from ...core.errors import BadInput, NothingFound
 from ...core.settings import load_settings
 from ...core.types import BlockRecord
@@ -111,12 +112,9 @@ def command(pages: tuple[str, ...], question: str, **flags: Any) -> None:
     with working("pruning", flags["quiet"]):
         context = pruner.prune(documents, question, flags["budget"], flags["format_"])
     seconds = {"read": read, **context.seconds}
-    sure = (
-        confidence_of(context, documents, pruner) if flags["strict"] or flags["as_json"] or not flags["quiet"] else 1.0
-    )
-    unlikely = f"nothing that was kept is likely to answer the question (confidence {sure:.2f})"
-    if flags["strict"] and sure < settings.min_confidence:
-        raise NothingFound(unlikely, subject=question[:200])
+    sure = context.confidence() if flags["strict"] or flags["as_json"] or not flags["quiet"] else 1.0
+    if flags["strict"] and sure < HARDLY:
+        raise NothingFound(unlikely(sure), subject=question[:200])
     before = -1
     flags["as_json"] = flags["as_json"] or flags["json_full"]
     if flags["as_json"] or flags["report"] or not flags["quiet"]:  # counting costs time; only these show it
@@ -142,7 +140,7 @@ def command(pages: tuple[str, ...], question: str, **flags: Any) -> None:
         for warning in context.warnings:
             say(f"prunus: {warning}")
         if sure < settings.min_confidence:
-            say(f"prunus: {unlikely}")
+            say(f"prunus: {unlikely(sure)}")
         for line in stage_lines(context):
             say(line)
         say(summary(context, before, sum(seconds.values())))
