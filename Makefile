@@ -64,7 +64,7 @@ check: $(DEV) ## lint, format, types
 	$(BIN)/mypy
 
 gate: $(EVALS) ## quality floors on real pages (PRUNUS_DATA says where they are)
-	PRUNUS_RERANKER=none $(BIN)/prunus eval gate
+	$(BIN)/prunus eval gate
 
 # benchmarks measure what users install: the wheel, compiled where a C compiler is available
 .bench/prunus: $(DEV) hatch_build.py $(shell find src -name '*.py')
