@@ -406,7 +406,8 @@ function sentence(text) {
 function fateOf(citation) {
   if (!citation.found) return el("span", { class: "verdict bad" }, "not found in the page");
   const percent = Math.round(100 * citation.support);
-  const said = `${citation.place ? `${citation.place}: ` : ""}word for word in the page`;
+  const sure = [citation.how, citation.confidence == null ? "" : `${Math.round(100 * citation.confidence)} % likely to answer`].filter(Boolean);
+  const said = `${citation.place ? `${citation.place}: ` : ""}word for word in the page${sure.length ? `; ${sure.join(", ")}` : ""}`;
   if (percent < 50) return el("span", { class: "verdict weak", title: SUPPORT }, `${said}, but hardly supports the sentence (${percent} %)`);
   return el("span", { class: "verdict good", title: SUPPORT }, percent > 99 ? said : `${said}, support ${percent} %`);
 }
