@@ -28,7 +28,7 @@ HOMES = {  # the only rooms that may import each package
     "fastwarc": "web.warc", "pyarrow": "batch index.store.lance", "fsspec": "batch.remote", "lance": "batch index.store.lance", "ray": "batch.on_ray",
     "umap": "index", "faiss": "index", "psycopg": "index serve", "click": "cli", "rich": "cli", "playwright": "web",
     "socket": "web serve batch.on_ray", "http.client": "web", "urllib.request": "web", "ftplib": "web", "requests": "web", "aiohttp": "web",
-    "urllib3": "web", "httpcore": "web", "anyio": "web", "certifi": "web", "idna": "web", "httpx": "web core.ports models.llm",
+    "urllib3": "web", "httpcore": "web", "anyio": "web", "certifi": "web", "idna": "web", "httpx": "web core.ports models.llm serve.background",
     **dict.fromkeys(["fastapi", "starlette", "uvicorn", "prometheus_client", "mcp", "sse_starlette"], "serve"),
     "pydantic": "serve adapters.langchain",
     **{package: f"adapters.{name}" for package, name in (("haystack", "haystack"), ("langchain_core", "langchain"),

@@ -213,7 +213,7 @@ def test_large_requests_are_computed_one_after_another_and_callers_take_turns() 
 
     order: list[str] = []
     at_work, most = 0, 0
-    lock = threading.Lock()
+    lock, go_on = threading.Lock(), threading.Event()
 
     def compute(name: str) -> None:
         nonlocal at_work, most
@@ -221,30 +221,57 @@ def test_large_requests_are_computed_one_after_another_and_callers_take_turns() 
             at_work += 1
             most = max(most, at_work)
             order.append(name)
-        time.sleep(0.05)
+        go_on.wait(60)
         with lock:
             at_work -= 1
 
-    async def scene() -> float:
-        workers = Workers(at_once=20, waiting=20, seconds=10)
+    async def scene() -> None:
+        workers = Workers(at_once=20, waiting=20, seconds=60)
         workers.start()
 
         async def ask(caller: str, size: int) -> None:
             BODY.set(RequestSize(size))
             await workers.within(lambda: in_a_thread(lambda: compute(caller)), caller)
 
-        tasks = [asyncio.create_task(ask("greedy", 3_000_000)) for _ in range(6)]
-        await asyncio.sleep(0.02)
-        tasks += [asyncio.create_task(ask("modest", 3_000_000))]
-        started = time.monotonic()
-        await workers.call(lambda: None, "small")
-        took = time.monotonic() - started
+        tasks = [asyncio.create_task(ask(caller, 3_000_000)) for caller in ["greedy"] * 6 + ["modest"]]
+        while workers.computing < 7:
+            await asyncio.sleep(0.01)
+        await workers.call(lambda: None, "small")  # does not wait for them: they wait for it
+        go_on.set()
         await asyncio.gather(*tasks)
         await workers.drain(1)
-        return took
 
-    assert asyncio.run(scene()) < 0.2, "a small one does not wait for them"
-    assert most == 1 and order.index("modest") <= 2
+    asyncio.run(scene())
+    assert most == 1 and len(order) == 7 and order.index("modest") <= 2
+
+
+def test_a_key_computes_two_small_things_at_a_time_and_another_does_not_wait_for_them() -> None:
+    need("fastapi")
+    from prunus.serve.keys import NO_KEY
+    from prunus.serve.work import Workers
+
+    go_on = threading.Event()
+    at_work: list[str] = []
+
+    def compute(name: str) -> None:
+        at_work.append(name)
+        go_on.wait(60)
+
+    async def scene() -> None:
+        workers = Workers(at_once=40, waiting=20, seconds=60)
+        workers.start()
+        greedy = [asyncio.create_task(workers.call(lambda: compute("greedy"), "greedy")) for _ in range(6)]
+        nobody = [asyncio.create_task(workers.call(lambda: compute(NO_KEY), NO_KEY)) for _ in range(6)]
+        while len(at_work) < 8:
+            await asyncio.sleep(0.01)
+        await workers.call(lambda: None, "modest")
+        assert sorted(at_work) == [NO_KEY] * 6 + ["greedy"] * 2, "without keys there are no others to wait for"
+        go_on.set()
+        await asyncio.gather(*greedy, *nobody)
+        await workers.drain(1)
+
+    asyncio.run(scene())
+    assert at_work.count("greedy") == 6
 
 
 def test_waiting_for_pages_takes_no_thread_from_what_computes() -> None:

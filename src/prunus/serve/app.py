@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Final
 
 from fastapi import FastAPI
@@ -16,6 +18,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from ..core.errors import PrunusError
 from ..core.settings import Settings
 from ..core.version import __version__
+from .background import Background
 from .errors import handle_errors
 from .guard import STATE_SECONDS, RequestGuard
 from .indexes import add_indexes
@@ -65,23 +68,36 @@ class _Ready:
             return self._known
 
 
-def create_app(settings: Settings, options: ServeOptions | None = None) -> FastAPI:
+def create_app(
+    settings: Settings,
+    options: ServeOptions | None = None,
+    background: Background | None = None,
+    guard: type[RequestGuard] = RequestGuard,
+) -> FastAPI:
     """Make the application.
 
     :param settings: the operator's settings: engines, keys of services, limits of fetching.
+    :param background: the process that answers large requests and does the jobs; by default this one does both.
+    :param guard: what each request passes first.
     :raises BadInput: the address can be reached from other machines, and there are no keys.
     """
     options = options or ServeOptions()
-    server = make_server(settings, options)
+    server = make_server(settings, options, background)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         server.workers.start()
-        server.runner.start()
-        tidying = asyncio.create_task(_tidy(server))
+        tasks = [asyncio.create_task(_tidy(server))]
+        if background is None:
+            server.runner.start()
+        else:
+            tasks.append(asyncio.create_task(background.watch()))
+            if server.runner.needed:
+                background.start()
         async with mcp.run():
             yield
-        tidying.cancel()
+        for task in tasks:
+            task.cancel()
         await server.runner.stop(_JOBS_DRAIN)
         await server.workers.drain(_DRAIN)
         server.state.close()
@@ -91,6 +107,7 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
         version=__version__,
         description="Evidence from web pages and documents, and answers with citations that can be checked.",
         lifespan=lifespan,
+        openapi_url=None,  # it would be written anew for everyone who asks
         docs_url=None,  # its page loads scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,  # such a redirect leads to whatever host the request names
@@ -106,6 +123,14 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
     add_snapshots(app, server)
     add_page(app, server)
     mcp = add_mcp(app, server)
+
+    @cache
+    def described() -> bytes:
+        return json.dumps(app.openapi(), ensure_ascii=False).encode()
+
+    @app.get("/openapi.json", include_in_schema=False)
+    async def openapi() -> Response:
+        return Response(described(), media_type="application/json")
 
     @app.get("/healthz", tags=["operation"])
     async def healthz() -> dict[str, str]:
@@ -126,7 +151,7 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
         """Counts and times in Prometheus's format."""
         return Response(generate_latest(server.metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
-    app.add_middleware(RequestGuard, server=server)
+    app.add_middleware(guard, server=server)
     if options.origins:
         app.add_middleware(
             CORSMiddleware,

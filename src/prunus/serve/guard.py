@@ -16,6 +16,7 @@ from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..core.errors import PrunusError
+from .background import CALLER, REQUEST_ID
 from .errors import RequestRefused, error_body, note_bug, refusal
 from .keys import NO_KEY, digest_of
 from .server import Server
@@ -70,7 +71,7 @@ class RequestGuard:
             return
         started = time.perf_counter()
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        request_id = secrets.token_hex(8)
+        request_id = self._id_of(headers)
         key = NO_KEY
         status = 0
 
@@ -92,7 +93,7 @@ class RequestGuard:
                 raise RequestRefused(503, "the server is busy; try again soon", retry_after=2)
             self._check(headers)
             key = await self._admitted(scope, headers)
-            scope.setdefault("state", {})["caller"] = key
+            scope.setdefault("state", {}).update(caller=key, request_id=request_id)
             await self._app(scope, self._limited(receive, key, body), answer)
         except RequestRefused as error:
             await refusal(error)(scope, receive, answer)
@@ -108,6 +109,10 @@ class RequestGuard:
             self._server.metrics.requests.labels(route, str(status)).inc()
             self._server.metrics.seconds.labels(route).observe(seconds)
             log.info("%s %s %s %d %.3f s key=%s", request_id, scope["method"], route, status, seconds, key)
+
+    def _id_of(self, headers: dict[str, str]) -> str:
+        """Return a new name of a request, by which the log and the client know it."""
+        return secrets.token_hex(8)
 
     def _check(self, headers: dict[str, str]) -> None:
         """Refuse what a browser sends from foreign pages, and what is too large.
@@ -186,6 +191,19 @@ class RequestGuard:
 
     def _too_large(self) -> RequestRefused:
         return RequestRefused(413, f"the request is over {self._server.options.body_mb} MiB")
+
+
+class FrontGuard(RequestGuard):
+    """What a request passes in the background process: the server has admitted it, and says for whom."""
+
+    def _id_of(self, headers: dict[str, str]) -> str:
+        return headers[REQUEST_ID]
+
+    def _check(self, headers: dict[str, str]) -> None:
+        """Check nothing again."""
+
+    async def _admitted(self, scope: Scope, headers: dict[str, str]) -> str:
+        return headers[CALLER]
 
 
 def _is_open(path: str) -> bool:

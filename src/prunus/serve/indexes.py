@@ -15,6 +15,7 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 
 from ..api.index import Index
+from .background import LargeRoute, background_reply
 from .errors import RequestRefused
 from .inputs import Caller, index_place, no_index
 from .jobs import JobReply, job_of
@@ -94,6 +95,7 @@ _UPLOAD: Final = {
 def add_indexes(app: FastAPI, server: Server) -> None:
     """Add the routes to an application."""
     routes = APIRouter(prefix="/v1/indexes", tags=["indexes"], responses=REFUSALS)
+    asking = APIRouter(prefix="/v1/indexes", tags=["indexes"], responses=REFUSALS, route_class=LargeRoute)
     options, created, queue = server.options, server.created, server.queue
 
     async def listed(caller: str) -> list[IndexRecord]:
@@ -128,7 +130,7 @@ def add_indexes(app: FastAPI, server: Server) -> None:
             raise RequestRefused(429, str(error), retry_after=10) from None
         except NoSuchIndex:
             raise await no_index(name, server, caller, "name") from None
-        server.runner.wake()
+        server.wake()
         return _accepted(job_of(record))
 
     async def opened(name: str, caller: str) -> Index:
@@ -200,7 +202,7 @@ def add_indexes(app: FastAPI, server: Server) -> None:
             raise RequestRefused(429, str(error), retry_after=10) from None
         if job is None:
             raise await no_index(name, server, caller, "name")
-        server.runner.wake()
+        server.wake()
         return _accepted(job_of(job))
 
     @routes.get("/{name}/documents")
@@ -240,6 +242,8 @@ def add_indexes(app: FastAPI, server: Server) -> None:
         A document replaces the one of the same name, unless its content is the same.
         """
         place = await writable(name, caller)  # before the body is read
+        if reply := await background_reply(request):
+            return reply
         return await given(caller, "add", name, place, await documents_of(request, options))
 
     @routes.delete("/{name}/documents", status_code=202, response_model=None, responses=_ACCEPTED)
@@ -247,13 +251,14 @@ def add_indexes(app: FastAPI, server: Server) -> None:
         """Remove documents, and every summary made from them, as a job."""
         return await given(caller, "remove", name, await writable(name, caller), ids_of(id))
 
-    @routes.post("/{name}/ask", response_model=AskResponse, responses=ASKED)
+    @asking.post("/{name}/ask", response_model=AskResponse, responses=ASKED)
     async def ask(name: str, body: AskRequest, request: Request, caller: Caller) -> Response | AskResponse:
         """Answer a question from an index: `/v1/ask` with the index in its address."""
         names = list(dict.fromkeys([name, *body.indexes]))
         return await reply_to(server, body.model_copy(update={"indexes": names}), caller, request)
 
     app.include_router(routes)
+    app.include_router(asking)
 
 
 def _accepted(job: JobReply) -> Response:

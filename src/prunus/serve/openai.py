@@ -26,6 +26,7 @@ from ..core.events import DoneEvent, Event, KeptEvent, TokenEvent, answer_of
 from ..core.text.near import did_you_mean
 from ..core.types import Answer
 from .answering import answering, begun
+from .background import LargeRoute
 from .errors import RequestRefused, error_body, note_bug
 from .inputs import Caller, caller_of, index_names
 from .mask import Mask
@@ -102,7 +103,7 @@ class ChatRequest(Bounded):
 
 def add_openai(app: FastAPI, server: Server) -> None:
     """Add the routes of OpenAI's API to an application."""
-    routes = APIRouter(prefix="/v1", tags=["openai"], responses=REFUSALS)
+    routes = APIRouter(prefix="/v1", tags=["openai"], responses=REFUSALS, route_class=LargeRoute)
 
     @routes.get("/models")
     async def models(caller: Caller) -> dict[str, Any]:

@@ -65,6 +65,11 @@ class KeptPages:
             self._kept[id] = kept
         return id
 
+    def __contains__(self, id: str) -> bool:
+        """Tell whether pages are kept here."""
+        with self._lock:
+            return id in self._kept
+
     def find(self, id: str, caller: str) -> CachedPages:
         """Return kept pages, and keep them on.
 

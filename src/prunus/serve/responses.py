@@ -13,6 +13,7 @@ from pydantic import ConfigDict, Field
 
 from ..core.errors import BadInput, one_line
 from ..core.types import Answer
+from .background import LargeRoute
 from .errors import error_body
 from .inputs import Caller
 from .mask import Mask
@@ -58,7 +59,7 @@ class ResponseRequest(Bounded):
 
 def add_responses(app: FastAPI, server: Server) -> None:
     """Add the route to an application."""
-    routes = APIRouter(prefix="/v1", tags=["openai"], responses=REFUSALS)
+    routes = APIRouter(prefix="/v1", tags=["openai"], responses=REFUSALS, route_class=LargeRoute)
     piece = 'event: response.output_text.delta\ndata: {"delta": "In"}'
 
     @routes.post("/responses", response_model=None, responses=stream_of("event", "data", example=piece))

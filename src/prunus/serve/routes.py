@@ -34,6 +34,7 @@ from ..pages.write.selection import main_part
 from ..pages.write.style import Style
 from ..pages.write.whole import write_tree
 from .answering import answering, begun
+from .background import LargeRoute
 from .errors import RequestRefused, note_bug, status_of
 from .inputs import Caller, budget_of, fetched, pruning_of, source_of, sources_of
 from .page_cache import SECONDS, CachedPages
@@ -101,7 +102,7 @@ ASKED: Final = stream_of("event", "data", example='event: token\ndata: {"text": 
 
 def add_routes(app: FastAPI, server: Server) -> None:
     """Add the routes to an application."""
-    routes = APIRouter(prefix="/v1", tags=["prunus"], responses=REFUSALS)
+    routes = APIRouter(prefix="/v1", tags=["prunus"], responses=REFUSALS, route_class=LargeRoute)
 
     @routes.post("/clean")
     async def clean(body: CleanRequest, request: Request, caller: Caller) -> CleanResponse:
@@ -122,14 +123,16 @@ def add_routes(app: FastAPI, server: Server) -> None:
 
         return await unless_left(request.receive, server.workers.within(work, caller))
 
-    @routes.post("/prune")
-    async def prune(body: PruneRequest, request: Request, caller: Caller) -> PruneResponse:
+    @routes.post("/prune", response_model=PruneResponse)
+    async def prune(body: PruneRequest, request: Request, caller: Caller) -> Response | PruneResponse:
         """Keep the evidence of pages for a question within a token budget.
 
         With `keep` the server keeps the pages for ten minutes: another budget or question then needs no new fetch.
         """
         if [bool(body.pages), bool(body.kept), body.snapshot is not None].count(True) != 1:
             raise BadInput("give one of pages, kept and snapshot", subject="pages")
+        if server.background is not None and body.kept and body.kept not in server.kept:  # they were large
+            return server.background.reply(request, await request.body())
         budget = budget_of(body.budget, server.options)
         sources = sources_of(body.pages, server.options)
         results = server.kept.find(body.kept, caller) if body.kept else None

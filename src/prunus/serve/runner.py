@@ -83,14 +83,19 @@ class Runner:
         self._spent: dict[str, _Spent] = {}
 
     def start(self) -> None:
-        """Start the workers, where clients can change any index."""
-        if not self._created.home and not self._options.writable:
+        """Start the workers, where there can be jobs."""
+        if not self.needed:
             return
         for _ in range(self._options.jobs):
             # a daemon: an update of a large tree cannot be stopped, and the process does not wait for it
             thread = threading.Thread(target=self._work, name="prunus-job", daemon=True)
             self._threads.append(thread)
             thread.start()
+
+    @property
+    def needed(self) -> bool:
+        """Whether there can be jobs: clients can change an index, and this server does not leave them to others."""
+        return bool(self._options.jobs and (self._created.home or self._options.writable))
 
     def wake(self) -> None:
         """Tell the workers that there is a new job."""

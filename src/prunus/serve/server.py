@@ -11,6 +11,7 @@ from ..core.errors import BadInput
 from ..core.installation import installed_from
 from ..core.settings import Settings
 from ..engines import SharedEngines
+from .background import Background
 from .connections import Connections
 from .mask import Mask
 from .options import ServeOptions
@@ -27,7 +28,7 @@ from .work import Workers
 class Metrics:
     """Counts and times in Prometheus's format; no question, address or key is a label."""
 
-    def __init__(self, workers: Workers) -> None:
+    def __init__(self, workers: Workers, background: Background | None) -> None:
         self.registry = CollectorRegistry()
         self.requests = Counter("prunus_requests", "Requests by route and status.", ["route", "status"],
                                 registry=self.registry)  # fmt: skip
@@ -35,10 +36,10 @@ class Metrics:
                                  buckets=(0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120),
                                  registry=self.registry)  # fmt: skip
         Gauge("prunus_running", "Requests at work or waiting.", registry=self.registry).set_function(
-            lambda: workers.running
+            lambda: workers.running + (background.running if background else 0)
         )
         Gauge("prunus_computing", "Computations at work or waiting for a thread.", registry=self.registry).set_function(
-            lambda: workers.computing
+            lambda: workers.computing + (background.running if background else 0)
         )
 
 
@@ -49,6 +50,7 @@ class Server:
     :param closed: whether every request needs a key.
     :param engines: engines that hold a model; all answers use the same.
     :param requests: the request log, where the operator wants one.
+    :param background: the process that answers large requests and does the jobs; without it this one does both.
     """
 
     settings: Settings
@@ -65,10 +67,15 @@ class Server:
     kept: KeptPages
     connections: Connections
     requests: RequestLog | None = None
+    background: Background | None = None
     engines: SharedEngines = field(default_factory=SharedEngines)
 
+    def wake(self) -> None:
+        """Tell the workers of jobs that there is a new one."""
+        (self.background or self.runner).wake()
 
-def make_server(settings: Settings, options: ServeOptions) -> Server:
+
+def make_server(settings: Settings, options: ServeOptions, background: Background | None = None) -> Server:
     """Open the state and start the workers.
 
     :raises BadInput: the address can be reached from other machines, and there are no keys; or an index is missing.
@@ -103,10 +110,11 @@ def make_server(settings: Settings, options: ServeOptions) -> Server:
         queue,
         Runner(queue, created, settings, options, mask),
         CitedPages(state, mask),
-        Metrics(workers),
+        Metrics(workers, background),
         closed=not options.is_local or bool(keys),
         mask=mask,
         kept=KeptPages(),
         connections=Connections(options.connections, options.proxies),
         requests=requests,
+        background=background,
     )

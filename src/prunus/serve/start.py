@@ -11,10 +11,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from multiprocessing import get_context, parent_process
+from multiprocessing.connection import Connection as PipeEnd
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
-from typing import Final
+from typing import Final, Literal
 
 import uvicorn
 from fastapi import FastAPI
@@ -22,7 +25,9 @@ from fastapi import FastAPI
 from ..core.errors import BadInput, OutsideFailed
 from ..core.settings import Settings
 from .app import create_app
+from .background import Background
 from .connections import Connection
+from .guard import FrontGuard
 from .options import ServeOptions
 from .server import Server
 
@@ -36,6 +41,10 @@ _GRACE: Final = 30
 """Seconds that running requests have to end when the server stops."""
 _LAST_WORDS: Final = 5
 """Seconds of these in which requests that still run are told that the server stops."""
+_JOBS_END: Final = 15.0
+"""Seconds for the background process to end after the requests: a job ends what it has begun."""
+_NICE: Final = 10
+"""How much lower the priority of the background process is."""
 _ENDS: Final = 5
 _ENDS_SECONDS: Final = 30.0
 """Where so many processes end within so many seconds, the server gives up."""
@@ -50,7 +59,7 @@ def serve(settings: Settings, options: ServeOptions, *, quiet: bool = False, say
     :param say: prints a line to the operator.
     :raises BadInput: the address cannot be listened on, or there is no key where one is needed.
     """
-    app = create_app(settings, options)
+    app = create_app(settings, options, _background(settings, options, quiet) if options.workers == 1 else None)
     listening = _listen(options)
     if not quiet:
         port = listening.getsockname()[1]
@@ -89,8 +98,13 @@ def _listen(options: ServeOptions) -> socket.socket:
     return listening
 
 
-def _run(app: FastAPI, listening: socket.socket, quiet: bool) -> None:
-    """Serve an application in this process until a signal stops it."""
+def _run(
+    app: FastAPI, listening: socket.socket, quiet: bool, http: type[Connection] | Literal["h11"] = Connection
+) -> None:
+    """Serve an application in this process until a signal stops it.
+
+    :param http: the class of connections.
+    """
     sys.setswitchinterval(_SWITCH)
     _allow_files()
     os.umask(0o077)  # what the server keeps is for its own user
@@ -104,7 +118,7 @@ def _run(app: FastAPI, listening: socket.socket, quiet: bool) -> None:
         server_header=False,
         timeout_keep_alive=20,
         timeout_graceful_shutdown=_GRACE,
-        http=Connection,
+        http=http,
         h11_max_incomplete_event_size=64 * 1024,
         proxy_headers=False,
     )
@@ -115,6 +129,8 @@ def _run(app: FastAPI, listening: socket.socket, quiet: bool) -> None:
         _Program(config, server).run(sockets=[listening])
     finally:
         listening.close()
+    if server.background is not None:
+        server.background.end(_JOBS_END)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     if server.workers.computing or server.runner.running:  # a computation that nothing can cancel: do not wait for it
@@ -141,9 +157,39 @@ def _work(settings: Settings, options: ServeOptions, listening: socket.socket, q
     :param closed: whether requests need a key, as it was when the server started: keys may be gone meanwhile.
     """
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    app = create_app(settings, options)
+    app = create_app(settings, options, _background(settings, options, quiet))
     app.state.server.closed = closed
     _run(app, listening, quiet)
+
+
+def _background(settings: Settings, options: ServeOptions, quiet: bool) -> Background | None:
+    """Return the background process of a server; None where the system has no Unix sockets."""
+    if not hasattr(socket, "AF_UNIX"):
+        return None
+    own = replace(options, host="127.0.0.1")  # the server has checked that it has keys
+    return Background(lambda *ends: _Process(target=_work_behind, args=(settings, own, quiet, *ends)), options.seconds)
+
+
+def _work_behind(
+    settings: Settings, options: ServeOptions, quiet: bool, listening: socket.socket, pipe: PipeEnd
+) -> None:
+    """Be the background process of a server.
+
+    :param pipe: tells of new jobs; it is closed where the server is gone.
+    """
+    os.nice(_NICE)
+    app = create_app(settings, options, guard=FrontGuard)
+
+    def listen() -> None:
+        with suppress(EOFError, OSError):
+            while True:
+                pipe.recv_bytes()
+                app.state.server.wake()
+        os._exit(1)  # nobody waits for what it does; another server takes over its job
+
+    threading.Thread(target=listen, daemon=True).start()
+    logging.getLogger("prunus.serve.access").setLevel(logging.WARNING)  # the server logs its requests
+    _run(app, listening, quiet, "h11")
 
 
 def _end_with_parent() -> None:
@@ -201,6 +247,8 @@ class _Program(uvicorn.Server):
         """Stop: take no new requests, and let running ones end."""
         self._server.runner.begin_stop()
         self._server.workers.stop(_GRACE - _LAST_WORDS)
+        if self._server.background is not None:
+            self._server.background.stop()
         await super().shutdown(sockets)
 
 

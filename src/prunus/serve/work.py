@@ -4,8 +4,8 @@ An answer mostly waits: for pages, for the model, for its client. It is a task o
 (parsing, pruning, checking) runs in a few threads that all requests share, so that no request holds up the loop.
 
 A thread cannot be ended from outside. The loops of a computation look at the deadline of its request
-(:mod:`prunus.core.deadline`), and a request keeps its turn until the last of its computations has ended. Large requests
-are computed on few at a time, and keys take turns at them.
+(:mod:`prunus.core.deadline`), and a request keeps its turn until the last of its computations has ended. A key computes
+few things at a time, and large requests are computed on few at a time, at which keys take turns.
 """
 
 from __future__ import annotations
@@ -28,16 +28,18 @@ from .keys import NO_KEY
 
 T = TypeVar("T")
 
-_TURN: Final = 30.0
+LONGEST_TURN: Final = 30.0
 """Seconds that a request waits for its turn at most."""
 _SILENCE: Final = 15.0
 """Seconds without an event after which a stream says that it lives: proxies end connections that are silent."""
 _THREADS: Final = 32
 """Threads that compute. More than cores: some wait for pages, and a long computation must not hold up short ones."""
-_SMALL: Final = 64 * 1024
-"""Bytes of a request up to which its computations start at once."""
-_LARGE: Final = 2 * 1024 * 1024
-"""Bytes of all larger requests that are computed on at the same time; one alone may have more. A page of many tiny
+_OF_ONE: Final = 2
+"""Computations of the small requests of one key at the same time: they share one interpreter with those of others."""
+LARGE: Final = 128 * 1024
+"""Bytes of a request from which on it is large."""
+_LARGE_AT_ONCE: Final = 2 * 1024 * 1024
+"""Bytes of all large requests that are computed on at the same time; one alone may have more. A page of many tiny
 elements takes some hundred bytes of memory for each of its own."""
 _LOOKUPS: Final = 4
 """Threads that look up keys and count; they never wait behind a computation."""
@@ -298,7 +300,7 @@ class _Turns:
         queue.append(turn)
         self.waiting += 1
         try:
-            async with asyncio.timeout(_TURN):
+            async with asyncio.timeout(LONGEST_TURN):
                 await turn
         except BaseException as error:
             if turn.done() and not turn.cancelled() and turn.exception() is None:
@@ -382,28 +384,32 @@ _END: Final = object()
 class _Threads(ThreadPoolExecutor):
     """Threads that an ending event loop does not wait for: a computation cannot be cancelled.
 
-    Computations of large requests wait until those before them have ended, and callers take turns.
+    Computations of requests wait until few enough of their kind are at work: the small ones of a key, or all large
+    ones. Keys take turns.
     """
 
     def __init__(self, count: int, name: str) -> None:
         super().__init__(count, thread_name_prefix=name)
         self.busy = 0
         self._lock = threading.Lock()
-        self._waiting: dict[str, deque[tuple[int, Callable[[], Any], Future[Any]]]] = {}
+        self._waiting: dict[tuple[str, bool], deque[tuple[int, Callable[[], Any], Future[Any]]]] = {}
+        """Sizes of requests, their work and its results, by caller and whether they are large."""
+        self._small: Counter[str] = Counter()
+        """Computations of small requests that are at work, by caller."""
         self._large = 0
         """Bytes of the large requests that are computed on."""
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **rest: Any) -> Future[T]:
         """Start work, or let it wait; count it until it has ended."""
         turn = _TURN_OF.get()
-        if turn is None or turn.size <= _SMALL:
+        if turn is None:
             future = super().submit(fn, *args, **rest)
         else:
             future = Future()
             with self._lock:
-                queue = self._waiting.setdefault(turn.caller, deque())
+                queue = self._waiting.setdefault((turn.caller, turn.size > LARGE), deque())
                 queue.append((turn.size, partial(fn, *args, **rest), future))
-            self._start_large()
+            self._start()
         with self._lock:
             self.busy += 1
         future.add_done_callback(self._done)
@@ -420,34 +426,49 @@ class _Threads(ThreadPoolExecutor):
             future.cancel()
         super().shutdown(wait=False, cancel_futures=True)
 
-    def _start_large(self) -> None:
-        """Start the large computations whose turn has come."""
+    def _start(self) -> None:
+        """Start the computations whose turn has come."""
         while True:
             with self._lock:
-                caller = next(iter(self._waiting), None)
-                if caller is None or (self._large and self._large + self._waiting[caller][0][0] > _LARGE):
+                kind = next(filter(self._may_start, self._waiting), None)
+                if kind is None:
                     return
-                queue = self._waiting.pop(caller)
+                queue = self._waiting.pop(kind)
                 size, work, future = queue.popleft()
                 if queue:
-                    self._waiting[caller] = queue  # behind the other callers
+                    self._waiting[kind] = queue  # behind the other callers
                 if not future.set_running_or_notify_cancel():
                     continue
-                self._large += size
+                self._count(kind, size, 1)
             try:
-                super().submit(self._run_large, size, work, future)
+                super().submit(self._run, kind, size, work, future)
             except RuntimeError as error:  # the server has ended
                 future.set_exception(error)
 
-    def _run_large(self, size: int, work: Callable[[], Any], future: Future[Any]) -> None:
+    def _may_start(self, kind: tuple[str, bool]) -> bool:
+        caller, is_large = kind
+        if is_large:
+            return not self._large or self._large + self._waiting[kind][0][0] <= _LARGE_AT_ONCE
+        return caller in ("", NO_KEY) or self._small[caller] < _OF_ONE
+
+    def _count(self, kind: tuple[str, bool], size: int, change: int) -> None:
+        caller, is_large = kind
+        if is_large:
+            self._large += change * size
+        else:
+            self._small[caller] += change
+            if not self._small[caller]:
+                del self._small[caller]
+
+    def _run(self, kind: tuple[str, bool], size: int, work: Callable[[], Any], future: Future[Any]) -> None:
         try:
             future.set_result(work())
         except BaseException as error:  # who waits for the result raises it
             future.set_exception(error)
         finally:
             with self._lock:
-                self._large -= size
-            self._start_large()
+                self._count(kind, size, -1)
+            self._start()
 
     def _done(self, future: Future[Any]) -> None:
         with self._lock:
