@@ -30,7 +30,8 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from ..core.deadline import TooLong
-from .work import LARGE, LONGEST_TURN, Busy, Left, unless_left
+from ..core.errors import PrunusError
+from .work import LARGE, LONGEST_TURN, Busy, Left, Stopping, unless_left
 
 log = logging.getLogger("prunus.serve")
 
@@ -69,7 +70,6 @@ class Background:
         transport = httpx.AsyncHTTPTransport(uds=place, limits=limits, verify=False)
         self._client = httpx.AsyncClient(
             transport=transport,
-            base_url="http://background",
             timeout=None,  # noqa: S113  # a reply has a deadline
         )
         self._process: BaseProcess | None = None
@@ -82,9 +82,10 @@ class Background:
         """Return the process; start it where it does not run."""
         if self._process is None:
             self._pipe, there = Pipe()
-            self._process = self._make(self._listening, there)
-            self._process.start()
+            process = self._make(self._listening, there)
+            process.start()
             there.close()
+            self._process = process
         return self._process
 
     def wake(self) -> None:
@@ -106,7 +107,8 @@ class Background:
             if not process.is_alive():
                 log.error("the background process ended (%s); another one starts", process.exitcode)
                 self._process = None
-                self.start()
+                with suppress(OSError):  # the system has no room for it; the next request tries again
+                    self.start()
 
     def stop(self) -> None:
         """Let the process end what it does, and take no more."""
@@ -133,6 +135,7 @@ class Background:
 
         :raises TooLong: the reply is overdue; the process was ended.
         :raises Busy: the process ended.
+        :raises Stopping: the server stops.
         """
         ends = time.monotonic() + LONGEST_TURN + self._seconds + _GRACE
         for last in (False, True):
@@ -153,7 +156,7 @@ class Background:
             except TimeoutError:
                 log.error("a reply of the background process is overdue; it is ended")
                 self._kill(process)
-                error: Exception = TooLong(self._seconds)
+                error: PrunusError = TooLong(self._seconds)
             except httpx.TransportError:
                 error = Busy()
             if begun:  # uvicorn closes the connection where a reply does not come to its end
@@ -161,15 +164,14 @@ class Background:
             if last or isinstance(error, TooLong):
                 raise error
             await asyncio.sleep(_LOOK)
-        raise Busy
+        raise Stopping
 
     async def _exchange(self, request: Request, body: bytes, send: Send) -> None:
-        headers = {
-            CALLER: request.state.caller,
-            REQUEST_ID: request.state.request_id,
-            "content-type": request.headers.get("content-type", ""),
-        }
-        url = httpx.URL(path=request.url.path, query=request.url.query.encode())
+        given = request.scope
+        headers = [(name, value) for name, value in given["headers"] if name == b"content-type"]
+        headers += [(CALLER.encode(), request.state.caller.encode())]
+        headers += [(REQUEST_ID.encode(), request.state.request_id.encode())]
+        url = httpx.URL("http://background", raw_path=given["raw_path"] + b"?" + given["query_string"])
         async with self._client.stream(request.method, url, content=body, headers=headers) as reply:
             head = [(name.lower(), value) for name, value in reply.headers.raw if name.lower() not in _OWN]
             start = {"type": "http.response.start", "status": reply.status_code, "headers": head}
