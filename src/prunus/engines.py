@@ -218,7 +218,7 @@ def _for_the_web(engines: EngineSet) -> WebEngines:
         planner=engines.get("planner"),
         spare_planner=make_engine("planner", "rules"),
         pages=pages if recorder is None else recorder.pages(pages),
-        to_html=formats().to_html,
+        to_html=formats(settings).to_html,
         rank_with=engines.get("reranker", "ranking by a reranker") if by_reranker else engines.get("embedder"),
         price=sum(_price_of_search(settings, split_spec(spec)[0]) for spec in specs),
         names={"planner": engines.named("planner"), "search": hide_secrets(",".join(specs))},
@@ -451,7 +451,7 @@ def search_provider(settings: Settings, spec: str, alone: bool = True) -> Search
     own: dict[str, Any] = {"door": LazyDoor(settings), "key": key, "price": _price_of_search(settings, name)}
     own |= {"seconds": settings.search_seconds, "endpoint": settings.search_endpoint if alone else ""}
     if name == "local":
-        own |= {"reader": formats().to_html, "suffixes": tuple(formats().suffixes)}
+        own |= {"reader": formats(settings).to_html, "suffixes": tuple(formats(settings).suffixes)}
     provider: SearchProvider = make_engine("search", spec, **own)
     return provider
 
@@ -484,8 +484,8 @@ def _price_of_search(settings: Settings, name: str) -> float:
 
 
 @cache
-def _formats(specs: tuple[str, ...]) -> Formats:
-    return Formats(specs)
+def _formats(specs: tuple[str, ...], shown_only: bool) -> Formats:
+    return Formats(specs, shown_only)
 
 
 def formats(settings: Settings | None = None) -> Formats:
@@ -493,17 +493,20 @@ def formats(settings: Settings | None = None) -> Formats:
 
     :param settings: by default those in force.
     """
-    return _formats((settings or load_settings()).formats)
+    settings = settings or load_settings()
+    return _formats(settings.formats, settings.shown_only)
 
 
 class Formats:
     """All format engines; the content of a page, its name and its media type choose one. Only that one is loaded.
 
     :param specs: formats in files, as ``path/to/file.py:Class``; they come before the others.
+    :param shown_only: read only what documents show: no speaker notes, no comments, no hidden sheets and slides.
     """
 
-    def __init__(self, specs: Sequence[str] = ()) -> None:
+    def __init__(self, specs: Sequence[str] = (), shown_only: bool = False) -> None:
         self._specs = tuple(specs)
+        self._shown_only = shown_only
         self._made: dict[str, Format] = {}
 
     @cached_property
@@ -565,7 +568,12 @@ class Formats:
             return page.content
         if name not in self._made:
             self._made[name] = make_engine("format", name)
-        return self._made[name].to_html(page)
+        html = self._made[name].to_html(page)
+        if self._shown_only and isinstance(html, str) and html is not page.content:
+            from .pages.asides import without_asides  # here: most calls read all of a document
+
+            return without_asides(html)
+        return html
 
     def _name_of(self, page: Page) -> str:
         """Return the name of a page's format; '' for a page that is plainly HTML.

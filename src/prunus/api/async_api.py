@@ -22,7 +22,14 @@ from ..pages.write.style import CLEAN, Style
 from .pages import Pruner, check_format, clean, read_with
 
 
-async def aclean(page: Source, format: OutputFormat = "html", style: Style = CLEAN, *, main: bool = False) -> str:
+async def aclean(
+    page: Source,
+    format: OutputFormat = "html",
+    style: Style = CLEAN,
+    *,
+    main: bool = False,
+    shown_only: bool = False,
+) -> str:
     """Clean a page without blocking the event loop; see :func:`prunus.clean`."""
     check_format(format)
     if isinstance(page, str) and is_address(page):
@@ -31,7 +38,7 @@ async def aclean(page: Source, format: OutputFormat = "html", style: Style = CLE
             raise fetched
         page = fetched
     source = page
-    return await in_a_thread(lambda: clean(source, format, style, main=main))
+    return await in_a_thread(lambda: clean(source, format, style, main=main, shown_only=shown_only))
 
 
 async def aread(

@@ -69,7 +69,7 @@ def each_document(
     :param report: receives the unchanged documents and the failures.
     :param done: called with the id and ``unchanged`` or ``failed``.
     """
-    to_html = formats().to_html
+    to_html = formats(settings).to_html
     pages = each_source(sources.values(), reading_with(settings)) if sources else iter(())
     for id, page in zip(sources, pages, strict=True):
         try:

@@ -32,7 +32,14 @@ from .arguments import check_choices, question_of
 _FORMATS = get_args(OutputFormat)
 
 
-def clean(page: Source, format: OutputFormat = "html", style: Style = CLEAN, *, main: bool = False) -> str:
+def clean(
+    page: Source,
+    format: OutputFormat = "html",
+    style: Style = CLEAN,
+    *,
+    main: bool = False,
+    shown_only: bool = False,
+) -> str:
     """Clean a page losslessly: keep what a reader sees, drop everything else (HtmlRAG §3.2).
 
     :param page: HTML as str or bytes, a path, an address, or a Page.
@@ -41,6 +48,8 @@ def clean(page: Source, format: OutputFormat = "html", style: Style = CLEAN, *, 
     :param main: keep only the page's own content with its title, tables, code, lists and figures; drop menus, cookie
         banners, related links, share bars and footers. A page on which nothing looks like content is kept whole, and
         so is a document that is no HTML. A small model chooses, so this is not lossless.
+    :param shown_only: keep only what a document shows: no speaker notes, comments, hidden sheets and slides. The other
+        functions follow the setting of that name.
     :raises BadPage: the page is empty, binary, too large, or shows no text.
 
     >>> clean("<div><script>x</script><p>Hello <b>world</b></p></div>")
@@ -48,7 +57,8 @@ def clean(page: Source, format: OutputFormat = "html", style: Style = CLEAN, *, 
     """
     check_format(format)
     read = _one_page(page)
-    tree = clean_page(read, formats().to_html, main)
+    known = formats(replace(load_settings(), shown_only=True)) if shown_only else formats()
+    tree = clean_page(read, known.to_html, main)
     with errors_of_page(read.url or "page"):
         return write_tree(tree, format, style, main_part(tree))
 
@@ -122,7 +132,7 @@ def read_with(
                         done(page)
                 yield page
 
-    return read_pages(each(), formats().to_html, strict=strict)
+    return read_pages(each(), formats(settings).to_html, strict=strict)
 
 
 def reading_with(settings: Settings, fetch: Fetch | None = None) -> Reading:
@@ -148,7 +158,7 @@ def read_each(
     with closing(each_source(pages, reading_with(settings))) as sources:
         for page in sources:
             try:
-                tree = page if isinstance(page, PrunusError) else read_page(page, formats().to_html, main)
+                tree = page if isinstance(page, PrunusError) else read_page(page, formats(settings).to_html, main)
             except (BadInput, OutsideFailed) as error:
                 tree = error
             yield tree
@@ -169,7 +179,7 @@ def with_links(documents: Documents, question: str, count: int, settings: Settin
         try:
             if isinstance(page, PrunusError):
                 raise page
-            tree = read_page(page, formats().to_html)
+            tree = read_page(page, formats(settings).to_html)
         except (BadInput, OutsideFailed) as error:
             failures.note(error)
             continue
@@ -194,7 +204,7 @@ def metadata_each(
                 if isinstance(page, PrunusError):
                     raise page
                 with errors_of_page(page.url or "page"):
-                    known = read_metadata(page, formats().to_html)
+                    known = read_metadata(page, formats(settings).to_html)
             except (BadInput, OutsideFailed) as error:
                 known = error
             yield known

@@ -149,7 +149,7 @@ class Work:
             return {"title": tree.title, "output": write_tree(tree, self.task.format, CLEAN, main_part(tree))}
         if self._cutter is not None:
             content = as_page(page, self.settings.max_file_mb)
-            [cut] = self._cutter.cut_each([document_of(document_id(row), content, formats().to_html)])
+            [cut] = self._cutter.cut_each([document_of(document_id(row), content, formats(self.settings).to_html)])
             document, leaves, _ = cut
             return {"title": document.title, "document": pack(cut), "chunks": len(leaves)}
         question = row.question or self.task.question

@@ -107,6 +107,12 @@ def origin(function: F) -> F:
     )(function)
 
 
+def shown_only(function: F) -> F:
+    """Add ``--shown-only``, which sets the setting of that name."""
+    text = "Leave out the speaker notes, comments, hidden sheets and hidden slides of documents."
+    return click.option("--shown-only", is_flag=True, help=text)(function)
+
+
 def engines(function: F) -> F:
     """Add the options that choose engines; each is ``name`` or ``name:model``."""
     function = click.option("--tokenizer", default="", metavar="SPEC", help="Engine that counts tokens.")(function)

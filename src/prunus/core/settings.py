@@ -80,6 +80,7 @@ class Settings:
         model; 0 always answers.
     :param formats: formats of documents in files of your own, as ``path/to/file.py:Class``, separated by commas; for
         their suffixes and media types they come before those of Prunus.
+    :param shown_only: read only what documents show: no speaker notes, no comments, no hidden sheets and slides.
     :param max_files: files that a folder may hold at most.
     :param max_file_mb: size of one file or fetched page, in MiB.
     :param home: folder for caches, snapshots and models that Prunus keeps between runs; where it cannot be written,
@@ -147,6 +148,7 @@ class Settings:
     budget: int = 4096
     min_confidence: float = 0.2
     formats: tuple[str, ...] = ()
+    shown_only: bool = False
     max_files: int = 10_000
     max_file_mb: int = 64
     home: str = "~/.prunus"

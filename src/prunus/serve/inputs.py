@@ -6,6 +6,7 @@ import base64
 import binascii
 from collections.abc import Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from pathlib import PureWindowsPath
 from typing import Annotated, TypeAlias
@@ -107,6 +108,11 @@ def pruning_of(body: PruneRequest) -> Options:
     )
 
 
+def reading_settings(settings: Settings, shown_only: bool) -> Settings:
+    """Return the settings by which the pages of a request are read."""
+    return replace(settings, shown_only=True) if shown_only else settings
+
+
 def choices_of(body: AskRequest, settings: Settings, options: ServeOptions, places: Sequence[str] = ()) -> Choices:
     """Return the choices of a question.
 
@@ -136,7 +142,9 @@ def choices_of(body: AskRequest, settings: Settings, options: ServeOptions, plac
             pages=web.pages,
         ),
     )
-    choices = Choices(settings=settings, options=made, budget=budget_of(body.budget, options))
+    choices = Choices(
+        settings=reading_settings(settings, body.shown_only), options=made, budget=budget_of(body.budget, options)
+    )
     if places:
         choices["index"] = list(places)
     return choices

@@ -36,7 +36,7 @@ from ..pages.write.whole import write_tree
 from .answering import answering, begun
 from .background import LargeRoute
 from .errors import RequestRefused, note_bug, status_of
-from .inputs import Caller, budget_of, fetched, pruning_of, source_of, sources_of
+from .inputs import Caller, budget_of, fetched, pruning_of, reading_settings, source_of, sources_of
 from .page_cache import SECONDS, CachedPages
 from .server import Server
 from .snapshots import snapshot_id
@@ -110,7 +110,7 @@ def add_routes(app: FastAPI, server: Server) -> None:
         source = source_of(body.page, server.options, "page")
 
         def cleaned(page: Source) -> CleanResponse:
-            [tree] = read_each([page], server.settings, body.main)
+            [tree] = read_each([page], reading_settings(server.settings, body.shown_only), body.main)
             if isinstance(tree, PrunusError):
                 raise tree
             style = Style(links=body.links, images=body.images, full=body.full)
@@ -145,7 +145,8 @@ def add_routes(app: FastAPI, server: Server) -> None:
 
         async def work() -> PruneResponse:
             started = time.perf_counter()
-            kept = results or CachedPages(caller, await aread(sources, strict=False, settings=server.settings))
+            settings = reading_settings(server.settings, body.shown_only)
+            kept = results or CachedPages(caller, await aread(sources, strict=False, settings=settings))
             reading = {} if results else {"read": time.perf_counter() - started}
             return await in_a_thread(lambda: _pruned(server, body, kept, reading, budget))
 

@@ -62,12 +62,18 @@ Pages = Annotated[list[PageGiven], Field(max_length=MOST_PAGES, fail_fast=True)]
 """Pages of a request. Like every list of a body, it is read up to its first wrong item: each error costs time."""
 
 
+ShownOnly = Annotated[
+    bool, Field(description="Leave out the speaker notes, comments, hidden sheets and hidden slides of documents.")
+]
+
+
 class CleanRequest(RequestBody):
     """Clean one page."""
 
     page: PageGiven
     format: OutputFormat = "html"
     main: bool = Field(False, description="Keep only the page's own content, without menus and banners.")
+    shown_only: ShownOnly = False
     links: bool = True
     images: bool = True
     full: bool = Field(False, description="Full HTML instead of compact HTML.")
@@ -99,6 +105,7 @@ class PruneRequest(RequestBody):
     pages: Pages = []
     kept: Short = Field("", description="In place of pages: the `kept` of a response, to prune the same pages again.")
     snapshot: SnapshotGiven | None = Field(None, description="In place of pages: a page that an answer cited.")
+    shown_only: ShownOnly = False
     keep: bool = Field(False, description="Keep the pages for ten minutes; the response names them in `kept`.")
     question: Text
     budget: Annotated[int, Field(ge=1)] | None = Field(None, description="Tokens of the output at most.")
@@ -202,6 +209,7 @@ class AskRequest(RequestBody):
     search: bool = Field(False, description="Search the web beside the pages and indexes.")
     budget: Annotated[int, Field(ge=1)] | None = Field(None, description="Tokens of evidence at most.")
     quotes: Annotated[int, Field(ge=0, le=50)] = Field(0, description="Quotes at most, without a model; 0 chooses.")
+    shown_only: ShownOnly = False
     min_confidence: Annotated[float, Field(ge=0, le=1)] | None = Field(
         None, description="Chance from 0 to 1 that a passage answers, below which nothing is quoted; 0 always answers."
     )

@@ -150,7 +150,7 @@ def test_what_the_final_text_does_not_show_stays_out() -> None:
     body = (
         "<text:tracked-changes><text:changed-region><text:deletion><text:p>deleted</text:p></text:deletion>"
         "</text:changed-region></text:tracked-changes>"
-        '<text:p>Kept<office:annotation><text:p>comment</text:p></office:annotation><text:span text:style-name="H"> secret'
+        '<text:p>Kept<text:span text:style-name="H"> secret'
         '</text:span></text:p><text:p text:style-name="PH">hidden</text:p>'
         '<text:section text:name="s" text:display="none"><text:p>hidden section</text:p></text:section>'
         "<text:p><text:hidden-paragraph/>hidden paragraph</text:p>"

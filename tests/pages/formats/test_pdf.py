@@ -551,15 +551,20 @@ def test_values_of_form_fields_follow_their_labels_as_they_show() -> None:
         note("Widget", 120, 268, 300, 284, "/FT /Tx /Ff 8192 /T (word) /V (sesame)"),
         note("Widget", 120, 298, 300, 314, "/FT /Tx /F 2 /T (code) /V (4711)"),
         note("FreeText", 120, 328, 300, 344, "/Contents (typed by hand) /DA (/F1 10 Tf)"),
-        note("Text", 320, 328, 340, 344, "/Contents (a comment that no page shows)"),
+        note("Text", 320, 328, 340, 344, "/Contents (a comment) /T (Ina)"),
     )
     sheet.notes = [f"{13 + at} 0 R" for at in range(len(fields) - 1)]
     form = f"/AcroForm << /Fields [12 0 R {' '.join(f'{14 + at} 0 R' for at in range(7))}] >>"
     shown = " ".join(read(Engine(), pdf(sheet, catalog=form, objects=fields)).canonical.split())
     assert "Name: Ina Wolf" in shown and "Land: Norway" in shown and "Colours: red, blue" in shown
     assert "Remarks: Ring twice. Beware of the dog." in shown
-    assert "☐ Post" in shown and "☒ Mail" in shown and "Note: typed by hand" in shown
-    assert not any(word in shown for word in ("sesame", "4711", "comment"))
+    assert (
+        "☐ Post" in shown
+        and "☒ Mail" in shown
+        and "Note: typed by hand" in shown
+        and "Comment by Ina: a comment" in shown
+    )
+    assert not any(word in shown for word in ("sesame", "4711"))
 
 
 def test_text_recognised_in_a_scanned_page_is_read_though_it_is_invisible() -> None:

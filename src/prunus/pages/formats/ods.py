@@ -11,16 +11,16 @@ from ._common.allowance import Allowance
 from ._common.write import document
 from ._common.xml import StopReading, cut_bytes, is_flat, walk_xml, whole_number, xml_bytes
 from ._common.zip import Archive
-from ._sheets.regions import Sheet, to_markup, unsaved_formulas
+from ._sheets.regions import Sheet, column_letters, to_markup, unsaved_formulas
 
 _MAX_COLUMNS: Final = 16_384
 _LONG: Final = 32_768  # characters of a cell
-_UNSEEN: Final = frozenset({"annotation", "shapes", "tracked-changes"})
+_UNSEEN: Final = frozenset({"shapes", "tracked-changes"})
 _HIDDEN: Final = ("collapse", "filter")
 
 
 class Engine:
-    """OpenDocument spreadsheets, zipped or flat. Hidden sheets, rows and columns, comments and formulas are left out.
+    """OpenDocument spreadsheets, zipped or flat. Hidden rows and columns, and formulas are left out.
 
     :param max_cells: cells of the document that are shown; default 300,000. A note marks a sheet that is cut.
     :param max_mb: unpacked size of the content, in MiB; default 256.
@@ -41,7 +41,7 @@ class Engine:
         self._max_cells, self._max_mb, self._max_chars, self._seconds = max_cells, max_mb, max_chars, seconds
 
     def to_html(self, page: Page) -> str:
-        """Return the visible sheets as sections.
+        """Return the sheets as sections; a hidden sheet and comments are asides.
 
         :raises BadPage: the page is no spreadsheet, is damaged or password-protected, or exceeds a limit.
         """
@@ -53,11 +53,12 @@ class Engine:
             walk_xml(cut_bytes(content), reader, lambda reason: allowance.fault(f"this spreadsheet {reason}"), encoding)
         else:
             Archive(page.content, "OpenDocument spreadsheet", allowance).walk("content.xml", reader)
-        if not reader.sheets:
+        sections = [to_markup(sheet, allowance) for sheet in reader.sheets]
+        if not any(sections):
             raise allowance.fault(
                 "this spreadsheet shows no cells, or is password-protected; save it without its password"
             )
-        return document(to_markup(sheet, allowance) for sheet in reader.sheets)
+        return document(sections)
 
 
 class _Content:
@@ -70,11 +71,12 @@ class _Content:
         self._style = ""
         self._sheet: Sheet | None = None
         self._tables = 0  # nesting depth of tables
+        self._comment: list[str] | None = None  # author and text of an open comment
+        self._into = 0  # which of them
         self._unseen = 0
 
     def _begin_sheet(self, attrs: Mapping[str, str]) -> None:
-        visible = attrs.get("style-name", "") not in self._hidden_styles
-        self._sheet = Sheet(attrs.get("name", "")) if visible else None
+        self._sheet = Sheet(attrs.get("name", ""), is_hidden=attrs.get("style-name", "") in self._hidden_styles)
         self._row, self._column, self._defined = 0, 0, 0
         self._hidden: list[int] = []  # sorted columns
         self._repeat, self._row_repeat = 1, 1
@@ -114,6 +116,11 @@ class _Content:
             self._column, self._row_cells = 0, []
             self._row_hidden = attrs.get("visibility") in _HIDDEN
             self._row_repeat = _count(attrs, "number-rows-repeated")
+        elif self._comment is not None:
+            self._into = {"creator": 0, "p": 1, "date": 2}.get(name, self._into)
+            self._comment[1] += "\n" if name == "p" else ""
+        elif name == "annotation":
+            self._comment, self._into = ["", "", ""], 2
         elif name in ("table-cell", "covered-table-cell"):
             self._repeat = _count(attrs, "number-columns-repeated")
             self._paragraphs, self._link, self._size = [], "", 0
@@ -149,6 +156,9 @@ class _Content:
                 self._sheet = None
         elif self._tables != 1 or self._sheet is None:
             return
+        elif self._comment is not None:
+            if name == "annotation":
+                self._end_comment(self._sheet, *self._comment[:2])
         elif name == "p" and self._text is not None:
             if self._text or self._size < _LONG:
                 self._paragraphs.append("".join(self._text))
@@ -170,8 +180,21 @@ class _Content:
 
     def data(self, text: str) -> None:
         """Collect the text of a paragraph."""
-        if self._tables == 1 and self._sheet is not None and self._text is not None and not self._unseen:
+        if self._tables != 1 or self._sheet is None or self._unseen:
+            return
+        if self._comment is not None:
+            self._allowance.spend("letters", len(text))
+            self._comment[self._into] += text
+        elif self._text is not None:
             self._add(text)
+
+    def _end_comment(self, sheet: Sheet, author: str, text: str) -> None:
+        """Record the comment on a cell that is not hidden."""
+        self._comment = None
+        at = bisect_left(self._hidden, self._column)
+        if not self._row_hidden and self._hidden[at : at + 1] != [self._column]:
+            cell = f"{column_letters(self._column)}{self._row + self._rows_hidden + 1}"
+            sheet.comments.append((cell, author, text))
 
     def _add(self, text: str) -> None:
         """Add text to a paragraph, as far as the cell shows it."""

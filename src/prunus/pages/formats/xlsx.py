@@ -1,7 +1,7 @@
 """``xlsx``: Excel workbooks: one section per sheet, tables with merged cells, numbers as Excel shows them.
 
-The package (ECMA-376, part 1, chapter 18) is read in one pass and within limits. Macros, formulas, and hidden sheets,
-rows and columns are left out. A formula shows the value that was saved with it.
+The package (ECMA-376, part 1, chapter 18) is read in one pass and within limits. Macros, formulas, and hidden rows
+and columns are left out. A formula shows the value that was saved with it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ._common.ooxml import main_part, relations
 from ._common.write import document
 from ._common.zip import Archive
 from ._sheets.regions import Sheet, to_markup
-from ._sheets.workbook import Book, Cells, CellStyles, DeclaredTable, SharedTexts
+from ._sheets.workbook import Book, Cells, CellStyles, Comments, DeclaredTable, SharedTexts
 
 
 class Engine:
@@ -38,7 +38,7 @@ class Engine:
         self._max_cells, self._max_mb, self._max_chars, self._seconds = max_cells, max_mb, max_chars, seconds
 
     def to_html(self, page: Page) -> str:
-        """Return the visible sheets as sections.
+        """Return the sheets as sections; a hidden sheet and comments are asides.
 
         :raises BadPage: the page is no workbook, is damaged or password-protected, or exceeds a limit.
         """
@@ -57,17 +57,19 @@ class Engine:
         if parts.get("styles", "") in archive:
             archive.walk(parts["styles"], styles)
         sections = []
-        for title, id in book.sheets:
+        for title, id, is_hidden in book.sheets:
             link = links.get(id)
             if link is not None and link.kind == "worksheet" and link.target in archive:
-                sections.append(to_markup(_read_sheet(archive, link.target, title, texts.found, styles), allowance))
-        if not sections:
+                sheet = _read_sheet(archive, link.target, title, texts.found, styles)
+                sheet.is_hidden = is_hidden
+                sections.append(to_markup(sheet, allowance))
+        if not any(sections):
             raise archive.fault("this workbook shows no sheet with cells; make its sheets visible and save it again")
         return document(sections)
 
 
 def _read_sheet(archive: Archive, part: str, title: str, texts: list[str], styles: CellStyles) -> Sheet:
-    """Read one sheet with its declared tables and links."""
+    """Read one sheet with its declared tables, links and comments."""
     reader = Cells(texts, styles, archive.allowance)
     archive.walk(part, reader, lambda: reader.cut_at >= 0)
     links = relations(archive, part)
@@ -77,6 +79,13 @@ def _read_sheet(archive: Archive, part: str, title: str, texts: list[str], style
             declared = DeclaredTable()
             archive.walk(link.target, declared)
             headers += declared.found
+    for kind in ("threadedComment", "comments"):  # the latter repeats each thread for old programs
+        for link in links.values():
+            if link.kind == kind and link.target in archive:
+                told = Comments(archive.allowance)
+                archive.walk(link.target, told)
+                known = {cell for cell, _, _ in reader.comments} if kind == "comments" else ()
+                reader.comments += [said for said in told.found if said[0] not in known]
     for place, id in reader.link_ids.items():
         if id in links and "://" in links[id].target:
             archive.allowance.spend("letters", len(links[id].target))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from ...asides import HIDDEN, aside, comment
 from .._common.allowance import Allowance
 from .._common.write import Cell, escape_attribute, escape_lines, escape_text, note, table
 from .grid import count_headers, is_value, is_year
@@ -26,6 +27,8 @@ class Sheet:
     :param headers: places of the header cells of tables that the sheet declares.
     :param notes: sentences about content that was left out.
     :param numbers: the numbers of rows with cells, as the spreadsheet shows them: from 1, hidden rows counted.
+    :param comments: (cell as B5, author, text) of the comments on visible cells.
+    :param is_hidden: whether the spreadsheet hides the sheet.
     :param marks: the numbers that are written, by the first cell of a row.
     """
 
@@ -37,6 +40,8 @@ class Sheet:
     notes: list[str] = field(default_factory=list)
     numbers: dict[int, int] = field(default_factory=dict)
     marks: dict[Place, int] = field(default_factory=dict)
+    comments: list[tuple[str, str, str]] = field(default_factory=list)
+    is_hidden: bool = False
 
 
 @dataclass(slots=True)
@@ -61,10 +66,31 @@ def unsaved_formulas(count: int) -> str:
     return f"{told} no saved value, and the cells are empty here: open the file in a spreadsheet program and save it."
 
 
+def column_letters(number: int) -> str:
+    """Return the letters by which a spreadsheet names a column, counted from 0: A, Z, AA."""
+    letters = ""
+    number += 1
+    while number > 0:
+        number, rest = divmod(number - 1, 26)
+        letters = chr(65 + rest) + letters
+    return letters
+
+
 def to_markup(sheet: Sheet, allowance: Allowance) -> str:
-    """Return a sheet as a section: its name, its notes, and its areas in reading order."""
-    name = f'<h2><data value="sheet">{escape_text(sheet.name)}</data></h2>'
-    return f"<section>{name}{''.join(map(note, sheet.notes))}{_areas_html(sheet, allowance)}</section>"
+    """Return a sheet as a section: its name, its notes, its areas in reading order, and its comments.
+
+    A hidden sheet without cells is ''.
+    """
+    name = f'<data value="sheet">{escape_text(sheet.name)}</data>'
+    inner = "".join(map(note, sheet.notes)) + _areas_html(sheet, allowance)
+    for cell, author, text in sheet.comments:
+        inner += comment(escape_lines(text.strip()), escape_text(author), escape_text(cell))
+    if sheet.is_hidden and not sheet.cells:
+        return ""
+    if sheet.is_hidden:
+        label = f"<h2>{HIDDEN.format('sheet')}: {name}</h2>"
+        return f"<section>{aside(label, inner)}</section>"
+    return f"<section><h2>{name}</h2>{inner}</section>"
 
 
 def _areas_html(sheet: Sheet, allowance: Allowance) -> str:

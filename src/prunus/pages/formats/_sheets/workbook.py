@@ -53,21 +53,24 @@ class _TextListener:
 
 
 class Book(_TextListener):
-    """The visible sheets in order, as (title, relation id), and the epoch of dates."""
+    """The sheets in order, as (title, relation id, whether hidden), and the epoch of dates.
+
+    A sheet that no menu shows (``veryHidden``) is left out.
+    """
 
     def __init__(self, allowance: Allowance) -> None:
         super().__init__()
         self._allowance = allowance
-        self.sheets: list[tuple[str, str]] = []
+        self.sheets: list[tuple[str, str, bool]] = []
         self.epoch_1904 = False
 
     def start(self, name: str, attrs: Mapping[str, str]) -> None:
-        """Record the epoch, or a visible sheet."""
+        """Record the epoch, or a sheet."""
         if name == "workbookPr":
             self.epoch_1904 = attrs.get("date1904", "0") in ("1", "true")
-        elif name == "sheet" and attrs.get("state", "visible") == "visible":
+        elif name == "sheet" and attrs.get("state", "visible") in ("visible", "hidden"):
             self._allowance.spend("sheets")
-            self.sheets.append((attrs.get("name", ""), attrs.get("id", "")))
+            self.sheets.append((attrs.get("name", ""), attrs.get("id", ""), attrs.get("state") == "hidden"))
 
 
 class SharedTexts(_TextListener):
@@ -150,6 +153,36 @@ class DeclaredTable(_TextListener):
             self.found += [span] if span else []
 
 
+class Comments(_TextListener):
+    """The comments on a sheet as (cell, author, text), of one part: threads of comments, or comments of before."""
+
+    def __init__(self, allowance: Allowance) -> None:
+        super().__init__()
+        self._allowance = allowance
+        self.found: list[tuple[str, str, str]] = []
+        self._authors: list[str] = []
+        self._cell = self._author = ""
+
+    def start(self, name: str, attrs: Mapping[str, str]) -> None:
+        """Begin a comment, or drop the text between elements."""
+        if name in ("comment", "threadedComment"):
+            self._cell = attrs.get("ref", "") if place_of(attrs.get("ref", "")) else ""
+            number = whole_number(attrs.get("authorId"), -1)
+            self._author = self._authors[number] if 0 <= number < len(self._authors) else ""
+        if name in ("author", "comment", "threadedComment", "text"):
+            self.take()
+
+    def end(self, name: str) -> None:
+        """Record an author or a comment."""
+        if name == "author":
+            self._allowance.spend("items")
+            self._authors.append(decode_escapes(self.take())[:100])
+        elif name in ("comment", "threadedComment"):
+            text = decode_escapes(self.take())
+            if self._cell and self._allowance.take("letters", len(text) + len(self._author)):
+                self.found.append((self._cell, self._author, text))
+
+
 class Cells(_TextListener):
     """The cells of a sheet, and its hidden rows and columns."""
 
@@ -159,6 +192,7 @@ class Cells(_TextListener):
         self.filters: list[tuple[Place, Place]] = []
         self.link_ids: dict[Place, str] = {}
         self.targets: dict[Place, str] = {}
+        self.comments: list[tuple[str, str, str]] = []
         self._found: dict[Place, str] = {}
         self._spans: list[tuple[Place, Place]] = []
         self._hidden_rows: set[int] = set()
@@ -246,6 +280,10 @@ class Cells(_TextListener):
         rows = _renumbered({row for row, _ in self._found}, hidden_rows)
         columns = _renumbered({column for _, column in self._found}, hidden_columns)
         sheet = Sheet(name, numbers={shown: row + 1 for row, shown in rows.items()})
+        for said in self.comments:
+            row, column = place_of(said[0]) or (0, 0)
+            if row not in self._hidden_rows and column not in self._hidden_columns:
+                sheet.comments.append(said)
         sheet.cells = {(rows[row], columns[column]): text for (row, column), text in self._found.items()}
         for (row, column), size in spans:
             sheet.spans[rows[row], columns[column]] = size

@@ -10,6 +10,7 @@ from xml.etree.ElementTree import Element
 
 from ....core.errors import BadPage
 from ....core.types import Page
+from ...asides import comment
 from ...clean.parse import decode
 from .._common.allowance import Allowance
 from .._common.body import Body
@@ -69,6 +70,8 @@ class _Document:
         self.styles = WordStyles(self._related_part("styles"))
         self.numbering = Numbering(self._related_part("numbering"))
         self.notes = self._notes()
+        said = children(self._related_part("comments"), "w:comment")
+        self.comments = {attribute(element, "w:id"): element for element in said}
         self.runs = WordRuns(self)
 
     def _related_part(self, kind: str) -> Element | None:
@@ -178,6 +181,17 @@ class _Document:
             body.add(picture, "image")
         for box in floating:
             body.add(box, "table" if box.startswith("<table") else "block")
+        said, runs.commented = runs.commented, []
+        for key in said:
+            body.inside(self._comment_html(key))
+
+    def _comment_html(self, key: str) -> str:
+        """Return a comment, the first time that the text refers to it."""
+        element = self.comments.pop(key, None)
+        if element is None:
+            return ""
+        lines = (self.runs.inline(paragraph).strip() for paragraph in element.iter("w:p"))
+        return comment("<br>".join(filter(None, lines)), escape(attribute(element, "w:author"), quote=False))
 
     def _heading(self, props: Element | None, style: WordStyle) -> int:
         """Return the heading level, from the paragraph itself or else from its style; 0 where it is no heading."""

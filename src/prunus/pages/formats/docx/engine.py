@@ -8,8 +8,8 @@ from ....core.types import Page
 class Engine:
     """Word documents (.docx, .docm, .dotx). Macros, embedded files and templates are never opened.
 
-    Tracked deletions, comments and hidden text are left out; tracked insertions are kept. Equations become TeX in
-    ``<code class="math">``. Chart data becomes a table.
+    Tracked deletions and hidden text are left out; tracked insertions are kept, and comments are asides. Equations
+    become TeX in ``<code class="math">``. Chart data becomes a table.
     """
 
     name = "docx"

@@ -60,14 +60,15 @@ class WordContext(Protocol):
 class WordRuns:
     """Writes the runs of one document, and collects notes, pictures and floating boxes.
 
-    ``noted`` lists the notes in the order of their references. ``pictures`` and ``floating`` hold the pictures and
-    boxes of the latest paragraph.
+    ``noted`` lists the notes in the order of their references. ``pictures``, ``floating`` and ``commented`` hold the
+    pictures, boxes and ids of comments of the latest paragraph.
     """
 
     def __init__(self, document: WordContext) -> None:
         self.document = document
         self.noted: list[tuple[str, str]] = []
         self._numbers: dict[tuple[str, str], int] = {}  # of the noted, from 1
+        self.commented: list[str] = []
         self.pictures: list[str] = []
         self.floating: list[str] = []
         self._fields: list[_Field] = []  # open fields, the outermost first
@@ -183,6 +184,9 @@ class WordRuns:
             return _symbol(part)
         if tag in ("w:footnoteReference", "w:endnoteReference"):
             return self._note_reference(tag[2:-9], attribute(part, "w:id"))
+        if tag == "w:commentReference":
+            self.commented.append(attribute(part, "w:id"))
+            return ""
         if tag in ("w:drawing", "w:pict"):
             self._collect_drawing(part)
             return ""

@@ -11,6 +11,7 @@ from xml.etree.ElementTree import Element
 
 from ....core.errors import BadPage
 from ....core.types import Page
+from ...asides import comment
 from .._common.allowance import Allowance
 from .._common.body import Body
 from .._common.symbols import is_symbol_font, symbols
@@ -64,7 +65,7 @@ def _count(element: Element, name: str) -> int:
 
 
 _IGNORED: Final = frozenset(
-    """office:annotation office:annotation-end text:tracked-changes text:bookmark text:bookmark-start
+    """office:annotation-end text:tracked-changes text:bookmark text:bookmark-start
     text:bookmark-end text:sequence-decls text:variable-decls text:user-field-decls text:change text:change-start
     text:change-end text:soft-page-break office:forms text:alphabetical-index-mark text:toc-mark
     text:hidden-text text:note-citation svg:title svg:desc office:event-listeners text:table-of-content-source
@@ -238,6 +239,9 @@ class _Document:
             return "<br>"
         if tag == "text:note":
             return self._note_reference(child)
+        if tag == "office:annotation":
+            beside.add(self._comment_html(child))
+            return ""
         if tag == "text:a":
             return self._link_html(child, beside)
         if tag == "text:span":
@@ -278,6 +282,13 @@ class _Document:
         if not inner.strip() or not address.lower().startswith(_WEB):
             return inner
         return f'<a href="{escape(address)}">{inner}</a>'
+
+    def _comment_html(self, annotation: Element) -> str:
+        said = Body()
+        self.blocks(annotation, said)
+        author = find_path(annotation, "dc:creator")
+        name = escape(_one_line(author.text), quote=False) if author is not None else ""
+        return comment(said.html(), name)
 
     def _note_reference(self, note: Element) -> str:
         """Add a note to the list of notes, and return its reference."""

@@ -8,7 +8,7 @@ from ....core.types import Page
 class Engine:
     """OpenDocument texts (.odt, .ott, .fodt). Macros and embedded files are never opened.
 
-    Tracked deletions, comments and hidden text are left out.
+    Tracked deletions and hidden text are left out; comments are asides.
     """
 
     name = "odt"

@@ -13,7 +13,7 @@ from .lines import PdfPiece, Word, is_marker, rows_of
 from .reader import BOLD, ITALIC, MONO
 from .tables import PdfTable, aligned_table
 
-Kind = Literal["p", "h", "li", "pre", "table", "figure", "caption", "note"]
+Kind = Literal["p", "h", "li", "pre", "table", "figure", "caption", "note", "comment"]
 
 _LONG: Final = 220  # code points; limit for a heading
 _CAPTION: Final = re.compile(

@@ -22,8 +22,9 @@ _TAIL: Final = 4096  # bytes; "%%EOF" must be in the last so many
 class Engine:
     """PDF files. A separate process reads each file, so that a hostile file cannot hang, crash or fill this one.
 
-    The first words of page N are in ``<data value="page-N">``, counted from 1. Scanned pages without a text layer are
-    recognised where rapidocr is installed (extra ``ocr``), in another process, one file at a time.
+    The first words of page N are in ``<data value="page-N">``, counted from 1; comments follow their page as asides.
+    Scanned pages without a text layer are recognised where rapidocr is installed (extra ``ocr``), in another process,
+    one file at a time.
 
     :param max_pages: limit on the pages of a file; default 3,000.
     :param max_chars: limit on the characters of a file; default 5 million.

@@ -14,6 +14,8 @@ from typing import Any, Final
 
 from ....core.text.numbers import bounded_int, in_ascii
 from ....core.text.words import UNSPACED
+from ...asides import comment
+from .._common.write import escape_lines, escape_text, with_mark
 from .blocks import PdfBlock, PdfStyle
 from .lines import Word
 from .reader import BOLD, ITALIC, MONO
@@ -156,7 +158,7 @@ def _wrapped(key: Key, text: str) -> str:
 
 
 _STOPS: Final = re.compile(r"[.!?:;。！？…][\"'”’»)\]]*(?:\d{1,3}|\[\d+\])?$")
-_FLOATS: Final = frozenset({"note", "caption", "figure", "table"})
+_FLOATS: Final = frozenset({"note", "comment", "caption", "figure", "table"})
 _DATE: Final = re.compile(r"D:(\d{4})(\d{2})?(\d{2})?(?:(\d{2})(\d{2})(\d{2})?)?")
 _VALUE: Final = re.compile(r"[(\[]?(\w+)[.)\]]?$")
 _JUNK_TITLE: Final = re.compile(
@@ -379,6 +381,13 @@ class _Body:
                 mark = f'<data value="page-{block.page + 1}">{first}</data>'
                 return f"<pre>{mark}{chr(10) if rest else ''}{rest}</pre>"
             return f"<pre>{code_text(block.lines)}</pre>"
+        if block.kind == "comment":
+            author, _, said = block.alt.partition("\n")
+            written = comment(escape_lines(said.strip().replace("\r", "\n")), escape_text(author.strip()))
+            if block.page > self.writer.page:
+                self.writer.page = block.page
+                written = with_mark(written, f"page-{block.page + 1}")
+            return written
         if block.kind in ("figure", "caption"):
             image = f'<img alt="{escape(block.alt)}">' if block.alt else ""
             caption = write(block.lines)

@@ -50,6 +50,7 @@ def html_of(metadata: dict[str, Any], raw: list[dict[str, Any]], deadline: float
         for group in filter(None, map(group_words, page.turned)):
             blocks += map(_beside_text, blocks_of(group, style, page.number, bottom))
         blocks += [PdfBlock("figure", [], page.number, alt=alt) for alt in page.alts]
+        blocks += [PdfBlock("comment", [], page.number, alt="\n".join(said)) for said in page.comments]
     for block in blocks:
         if block.page in directed:
             _put_in_order(block, directed[block.page])

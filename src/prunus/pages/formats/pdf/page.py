@@ -29,7 +29,9 @@ class PageWords:
     :param raw: content of the page, as :meth:`.reader.PdfReader.page` returns it.
     """
 
-    __slots__ = ("alts", "box", "directed", "fills", "images", "mirrored", "number", "rules", "turned", "words")
+    __slots__ = (
+        "alts", "box", "comments", "directed", "fills", "images", "mirrored", "number", "rules", "turned", "words",
+    )  # fmt: skip
 
     def __init__(self, raw: dict[str, Any]) -> None:
         self.number: int = raw["page"]
@@ -48,6 +50,7 @@ class PageWords:
         self.words = join_spaced(self._visible(words))
         _add_drawn_bullets(self.words, raw.get("dots", []))
         _set_links(self.words, raw.get("links", []))
+        self.comments: list[list[str]] = raw.get("comments", [])
         self.turned = [
             [word for order, entry in enumerate(group) if self._readable(word := Word(entry, order, self.number))]
             for group in raw.get("turned", [])

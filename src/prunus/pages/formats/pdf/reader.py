@@ -144,11 +144,12 @@ class PdfReader:
             levels, alts = drawing.tags() if self.tagged else ({}, {})
             words = self.words(text, levels)
             quarter = max(words, key=lambda key: sum(len(word[6]) for word in words[key])) if words else 0
-            self.typed.add(page, words.setdefault(quarter, []), quarter)
+            comments = self.typed.add(page, words.setdefault(quarter, []), quarter)
             box = self.bounds(page)
             content = {
                 "page": number,
                 "box": rotated_box(box, quarter),
+                "comments": comments,
                 "words": words.pop(quarter, []),
                 "turned": [words[key] for key in sorted(words)],
                 "links": [[*rotated_box(place, quarter), target] for place, target in drawing.links()],

@@ -1,6 +1,6 @@
-"""Read what was typed into and onto a PDF page: values of form fields, and text annotations (FreeText).
+"""Read what was typed into and onto a PDF page: values of form fields, text annotations (FreeText), and comments.
 
-Both stand in no content of the page. They become words at their place on the page, and follow the label on their line.
+They stand in no content of the page. Fields and text become words at their place, and follow the label on their line.
 This module runs in the reading process, see :mod:`.reader`. It imports only ``drawn`` from this package.
 """
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _MAX_FIELDS: Final = 5_000  # fields and annotations of a page
 _FREE_TEXT, _WIDGET = 3, 20  # kinds of annotation
+_COMMENTED: Final = frozenset({1, *range(4, 16)})  # notes, highlights, stamps and others that a comment may be on
 _CHECK_BOX, _RADIO, _COMBO, _LIST, _TEXT = 2, 3, 4, 5, 6  # kinds of field
 _UNSEEN: Final = 2 | 32  # flags of an annotation: hidden, no view
 _PASSWORD: Final = 1 << 13  # flag of a text field
@@ -40,11 +41,13 @@ class PdfTyped:
             self.info[0] = b"\x01"  # its version
             self.form = raw.FPDFDOC_InitFormFillEnvironment(document, self.info)
 
-    def add(self, page: Any, words: list[list[Any]], quarter: int) -> None:
+    def add(self, page: Any, words: list[list[Any]], quarter: int) -> list[tuple[str, str]]:
         """Add the words typed into and onto a page to its words.
 
         :param quarter: rotation of the page's text in quarter turns.
+        :returns: the (author, text) of the comments on the page.
         """
+        comments = []
         raw, box, size = self.raw, self.raw.FS_RECTF(), ctypes.c_float()
         for at in range(min(raw.FPDFPage_GetAnnotCount(page), _MAX_FIELDS)):
             annotation = raw.FPDFPage_GetAnnot(page, at)
@@ -57,7 +60,12 @@ class PdfTyped:
                     if self.form and kind == _WIDGET:
                         raw.FPDFAnnot_GetFontSize(self.form, annotation, ctypes.byref(size))
                     _place(text, rotated_box((box.left, low, box.right, high), quarter), size.value, words)
+            elif kind in _COMMENTED and not raw.FPDFAnnot_GetFlags(annotation) & _UNSEEN:
+                said = self._contents(annotation)
+                author = read_utf16(raw.FPDFAnnot_GetStringValue, annotation, b"T\0")
+                comments += [(author, said)] if said.strip() else []
             raw.FPDFPage_CloseAnnot(annotation)
+        return comments
 
     def _contents(self, annotation: Any) -> str:
         """Return the text of an annotation, which some programs write with tags only."""

@@ -1,4 +1,4 @@
-"""``pptx``: PowerPoint slides, one section each: shapes in reading order, then the speaker's notes."""
+"""``pptx``: PowerPoint slides, one section each: shapes in reading order, then speaker notes and comments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from ....core.types import Page
 class Engine:
     """PowerPoint presentations (.pptx, .pptm, .ppsx). Macros and embedded files are never opened.
 
-    The first words of slide N are in ``<data value="slide-N">``. Hidden slides and shapes are left out.
+    The first words of slide N are in ``<data value="slide-N">``. Speaker notes, comments and hidden slides are asides;
+    hidden shapes are left out.
     """
 
     name = "pptx"

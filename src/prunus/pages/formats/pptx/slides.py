@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from typing import Final, NamedTuple
 from xml.etree.ElementTree import Element
 
 from ....core.text.numbers import bounded_int
 from ....core.types import Page
+from ...asides import HIDDEN, NOTES, aside, comment
 from .._common.allowance import Allowance
 from .._common.body import Body
 from .._common.omml import tex
@@ -153,6 +154,9 @@ def slides_html(page: Page) -> str:
     if len(slides) > _MAX_SLIDES:
         raise archive.fault(f"{len(slides)} slides are over the limit of {_MAX_SLIDES}; split the presentation")
     deck = _Deck(archive, (width, height))
+    for part in (link.target for link in links.values() if link.kind in ("commentAuthors", "authors")):
+        if part in archive:
+            deck.authors.update((author.get("id", ""), author.get("name", "")) for author in archive.xml(part))
     for number, slide in enumerate(slides, 1):
         if slide is not None and not slide.outside and deck.is_new(slide.target):
             sections.append(_Slide(deck, slide.target, number).html())
@@ -173,6 +177,7 @@ class _Deck:
         self._places: dict[str, dict[tuple[str, str], SlidePlace]] = {"": {}}
         self._layouts: dict[str, Places] = {"": {}}
         self._shown: set[str] = set()
+        self.authors: dict[str, str] = {}  # of comments, by id
 
     def target(self, links: Mapping[str, Relation], kind: str) -> str:
         """Return the part that a link of some kind leads to; '' for none."""
@@ -218,17 +223,20 @@ class _Slide:
         self.places = deck.places(deck.target(self.links, "slideLayout"))
 
     def html(self) -> str:
-        """Return the slide as a section; '' for a hidden slide."""
-        if self.root.get("show") in ("0", "false"):
-            return ""
+        """Return the slide as a section."""
         body = Body()
         shapes = find_path(self.root, "p:cSld", "p:spTree")
         for shape in self._in_reading_order(shapes, self.size):
             self._add_shape(shape, body)
         notes = self._notes()
         if notes:
-            body.add(f"<aside>{notes}</aside>")
-        inner = with_mark(body.html(), f"slide-{self.number}")
+            body.add(aside(NOTES, notes))
+        for said in self._comments():
+            body.add(said)
+        mark = f"slide-{self.number}"
+        inner = with_mark(body.html(), mark)
+        if inner and self.root.get("show") in ("0", "false"):
+            inner = aside(f'<p><data value="{mark}">{HIDDEN.format("slide")}</data></p>', inner)
         return f"<section>\n{inner}\n</section>" if inner else ""
 
     def _in_reading_order(self, parent: Element | None, size: tuple[int, int] | None = None) -> list[Element]:
@@ -325,6 +333,16 @@ class _Slide:
             if is_placeholder and kind == "body":
                 text_blocks(find_path(shape, "p:txBody"), body, False, links, self.archive.allowance)
         return body.html()
+
+    def _comments(self) -> Iterator[str]:
+        """Yield the comments on the slide, as PowerPoint writes them today and as it did before."""
+        part = self.deck.target(self.links, "comments")
+        for said in self.archive.xml(part) if self.deck.is_new(part) else ():
+            author = self.deck.authors.get(said.get("authorId", ""), "")
+            texts = ("".join(text.itertext()) for element in ("p:text", "a:p") for text in said.iter(element))
+            self.archive.allowance.spend("items")
+            self.archive.allowance.spend("letters", len(author))
+            yield comment("<br>".join(escape(text, quote=False) for text in texts), escape(author, quote=False))
 
 
 def _shapes_of(parent: Element | None) -> Iterable[Element]:

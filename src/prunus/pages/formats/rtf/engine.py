@@ -8,7 +8,7 @@ from ...clean.parse import MAX_BYTES
 
 
 class Engine:
-    """Rich Text (.rtf). Hidden and deleted text, comments, headers and embedded objects are left out."""
+    """Rich Text (.rtf). Hidden and deleted text, headers and embedded objects are left out; comments are asides."""
 
     name = "rtf"
     media_types = ("application/rtf", "text/rtf", "text/richtext")

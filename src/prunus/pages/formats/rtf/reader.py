@@ -9,6 +9,7 @@ from html import escape
 from typing import Final
 
 from ....core.text.numbers import bounded_int
+from ...asides import comment
 from .._common.allowance import Allowance
 from .._common.symbols import is_symbol_font, symbols
 from .story import MAX_TABLES, Look, Paragraph, RowShape, Story
@@ -30,21 +31,22 @@ _LINK: Final = re.compile(r'\s*HYPERLINK\s+"?([^"\s]+)"?', re.IGNORECASE)
 _SKIPPED: Final = frozenset(
     """objdata objclass objname objalias objsect header headerl headerr headerf footer footerl footerr footerf
     colortbl listtable listoverridetable revtbl rsidtbl generator themedata colorschememapping latentstyles datastore
-    xmlnstbl nonshppict private ftnsep ftnsepc ftncn aftnsep aftnsepc aftncn annotation atnid atnauthor atrfstart
+    xmlnstbl nonshppict private ftnsep ftnsepc ftncn aftnsep aftnsepc aftncn atnid atrfstart
     atrfend bkmkstart bkmkend filetbl template comment keywords operator company category doccomm nextfile xe tc
     rxe txe pgdsctbl fname datafield formfield pgptbl listpicture docvar userprops background do
     shprslt mmathPict blipuid picw stextflow nonesttables""".split()
 )
 """Groups that show nothing, repeat on every page, or duplicate other content."""
 
-_COLLECTED: Final = frozenset("title author fldinst listtext pntext sn sv".split())
+_COLLECTED: Final = frozenset("title author atnauthor fldinst listtext pntext sn sv".split())
 """Groups whose text is collected as metadata, a link target, a list marker or a shape property."""
 
 _QUIET: Final = frozenset("fonttbl stylesheet info creatim pict object".split())
 """Groups whose direct text is ignored, while the groups inside them are read."""
 
 _STARRED: Final = frozenset(
-    "fldinst shpinst shppict picprop sn sv sp mmath moMath moMathPara footnote nesttableprops".split()
+    """fldinst shpinst shppict picprop sn sv sp mmath moMath moMathPara footnote nesttableprops annotation
+    atnauthor""".split()
 )
 """Groups marked with ``\\*`` (a reader may ignore them) that are read."""
 
@@ -112,6 +114,7 @@ class RtfReader:
         self._left = 0  # fallback characters of the last \\u that are still to be dropped
         self._high = 0  # first half of a surrogate pair
         self._property = ""
+        self._commenter = ""  # author of the next comment
 
     def read(self) -> None:
         """Read the whole document.
@@ -186,6 +189,12 @@ class RtfReader:
         elif ended.ends == "footnote":
             self.notes.append(ended.story.html())
             self.state.story.write(f"[{len(self.notes)}]", replace(self.state.look, raised="sup"))
+        elif ended.ends == "atnauthor":
+            self._commenter = " ".join(text.split())
+        elif ended.ends == "annotation":
+            said = comment(ended.story.html(), escape(self._commenter, quote=False))
+            self.state.story.beside += [said] if said else []
+            self._commenter = ""
         elif ended.ends == "shptxt":
             self.state.story.beside.append(ended.story.html())
 
@@ -202,7 +211,7 @@ class RtfReader:
             state.text = []
         elif word in _QUIET:
             state.into = word
-        elif word in ("footnote", "shptxt"):
+        elif word in ("footnote", "shptxt", "annotation"):
             state.into, state.ends, state.story = "body", word, Story(self.allowance)
             state.paragraph, state.look, state.hidden = Paragraph(), Look(), False
         elif word == "result":
