@@ -162,3 +162,16 @@ def test_strict_fails_where_nothing_is_likely_to_answer(cli: Cli) -> None:
     assert strict.exit_code == 4 and not strict.stdout
     cost = cli("prune", PRICES, "-q", QUESTION, "--strict", "--json")
     assert cost.exit_code == 0 and lines_of(cost)[0]["confidence"] > 0.2
+
+
+def test_json_tells_where_each_kept_block_stands(cli: Cli, folder: Path) -> None:
+    (folder / "costs.csv").write_text("Pier,Cost\nNorth,40\nSouth,70\n")
+    slides = "".join(
+        f'<section><h2><data value="slide-{number}">Pier {number}</data></h2><p>{words}</section>'
+        for number, words in enumerate(("The north pier cost 40 crowns.", "The south pier cost 70 crowns."), 1)
+    )
+    (folder / "talk.html").write_text(slides)
+    [record] = lines_of(cli("prune", folder / "talk.html", "-q", "What did the south pier cost?", "--json"))
+    assert {block["place"] for block in record["blocks"] if "south" in block["text"]} == {"slide 2"}
+    [plain] = lines_of(cli("prune", folder / "costs.csv", "-q", "What did the south pier cost?", "--json"))
+    assert {block["place"] for block in plain["blocks"]} == {""}

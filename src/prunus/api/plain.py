@@ -47,6 +47,7 @@ def context_record(
                 "role": block.role,
                 "stage": block.stage,
                 "text": block.text,
+                "place": context.place(block) if block.kept else "",  # each costs a walk to the mark before it
                 "span": {"document": block.span.document, "start": block.span.start, "end": block.span.end},
             }
             for block in (context.blocks if full else context.kept)
