@@ -318,6 +318,27 @@ def test_a_cross_encoder_judges_what_no_child_says(index: Index) -> None:
     assert {one.by for one in literal} == {"words"}
 
 
+@pytest.mark.parametrize(
+    ("sentence", "by"),
+    [
+        ("Levels Month cm: May – July.", "rows"),
+        ("Levels Month cm: July – May.", ""),  # not in this order
+        ("Levels Month cm: May – August.", ""),  # no such row
+        ("Depths Month cm: May – July.", ""),  # another table
+        ("Levels Month cm: June – October.", "rows"),  # the end of a range that a child states
+        ("Opened: 1932", "rows"),
+        ("Opened: 1933", ""),
+        ("Levels: 12 – 14.", ""),  # no row begins so
+    ],
+)
+def test_sentences_that_name_rows_are_checked_against_the_rows(index: Index, sentence: str, by: str) -> None:
+    node = next(index.store.get([one])[0] for one in index.store.edges())
+    texts = ("Levels\nMonth\tcm\nMay\t12\nJune\t13\nJuly\t14\nOpened\t1932", "Levels Month cm: September – October.")
+    children = [replace(node, text=text) for text in texts]
+    [found] = asyncio.run(Judge().check(replace(node, text=sentence), children))
+    assert (found.by, found.verdict) == (by, "supported" if by else "unchecked")
+
+
 def test_an_index_follows_no_address_and_no_code_as_its_embedder(index: Index) -> None:
     for spec in ("http://10.0.0.1/v1#m", "stranger.py:Engine", "unknown", 7, None):
         index.store.put_notes({"built": json.dumps({"embedder": spec})})

@@ -1,6 +1,7 @@
 """Check summaries against the texts of their children, and store the verdicts with the index (RAPTOR, Appendix E).
 
-Code finds the sentences that a child holds word for word: they are supported. A judge decides about the others: a
+Code finds the sentences that a child holds word for word, and those that name the table and the ends of rows that the
+children hold: they are supported. A judge decides about the others: a
 language model, or a cross-encoder that scores (sentence, child). Without a judge they stay unchecked, and people can
 judge them in an exported file that is imported again.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
@@ -27,6 +29,7 @@ Verdict = Literal["supported", "unsupported", "unchecked"]
 
 _PREFIX: Final = "verify:"
 """Names of the store's notes that hold verdicts begin with it."""
+_WORD: Final = re.compile(r"\w+")
 _TOKENS: Final = 2048
 _LONGEST_REPLY: Final = 40_000
 
@@ -37,7 +40,8 @@ class CheckedSentence:
 
     :param node, layer: the node of the summary.
     :param number: place of the sentence in the summary, from 1.
-    :param by: ``words`` (a child holds it word for word), ``llm``, ``reranker`` or ``people``; '' where unchecked.
+    :param by: ``words`` (a child holds it word for word), ``rows`` (it names rows of the children), ``llm``,
+        ``reranker`` or ``people``; '' where unchecked.
     :param score: the cross-encoder's best score; 0 for other judges.
     """
 
@@ -85,10 +89,9 @@ class Judge:
         for number, sentence in enumerate(lines, 1):
             line = normalise(sentence)
             literal = any(line in text for text in whole) or _made_of(line, parts)
-            verdict: Verdict = "supported" if literal else "unchecked"
-            checked_sentences.append(
-                CheckedSentence(node.id, node.layer, number, sentence, verdict, "words" if literal else "")
-            )
+            by = "words" if literal else "rows" if _names_rows(sentence, texts) else ""
+            verdict: Verdict = "supported" if by else "unchecked"
+            checked_sentences.append(CheckedSentence(node.id, node.layer, number, sentence, verdict, by))
         unchecked = [checked for checked in checked_sentences if checked.verdict == "unchecked"]
         if unchecked and self._llm is not None:
             judged = await self._judge_by_llm(unchecked, texts)
@@ -142,6 +145,29 @@ def _made_of(line: str, parts: set[str]) -> bool:
                     reached.add(end + 1)
                     todo.append(end + 1)
     return False
+
+
+def _names_rows(sentence: str, texts: Sequence[str]) -> bool:
+    """Tell whether a sentence says a row's label and value, or a table and the first and last of rows (``T: A – B.``).
+
+    Both ends begin rows of the children, or end ranges that these state, in this order, and each word of the table
+    stands in the children. That rows lie between is not checked.
+    """
+    said, names = " ".join(sentence.split()), list[str]()
+    for text in texts:
+        for line in text.split("\n"):
+            row = [" ".join(cell.split()) for cell in line.split("\t") if cell.strip()]
+            if len(row) > 1 and said == f"{row[0].rstrip(': ')}: {' '.join(row[1:])}":
+                return True
+            names += row[:1] if len(row) > 1 else []
+        stated = (each.rpartition(": ")[2].rstrip(". ") for each in sentences(text) if " – " in each)
+        names += (end.strip() for each in stated for end in each.split(" – "))
+    table, _, ends = said.removesuffix(".").rpartition(": ")
+    first, dash, last = ends.partition(" – ")
+    begins, stops = ([at for at, name in enumerate(names) if end and name.startswith(end)] for end in (first, last))
+    held = {*_WORD.findall(" ".join(texts).casefold())}
+    in_order = bool(dash and begins and stops) and begins[0] <= stops[-1]
+    return in_order and held >= {*_WORD.findall(table.casefold())}
 
 
 def _judged(checked: CheckedSentence, supported: bool, by: str, score: float = 0.0) -> CheckedSentence:

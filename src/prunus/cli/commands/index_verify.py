@@ -49,8 +49,9 @@ def verify(index: str, **flags: Any) -> None:
 
     Everything stored is compared with its checksum. prunus index rebuild builds a damaged index again.
 
-    A sentence that a child contains word for word is supported. The others are judged by --llm or --reranker; without
-    a judge they stay unchecked, and --export writes them for people to judge. The verdicts are stored in the index.
+    A sentence that a child contains word for word, or that names rows which the children hold, is supported. The
+    others are judged by --llm or --reranker; without a judge they stay unchecked, and --export writes them for people
+    to judge. The verdicts are stored in the index.
     An answer that uses an unsupported sentence carries a warning.
 
     \b
@@ -85,7 +86,8 @@ def verify(index: str, **flags: Any) -> None:
         for checked in unsupported:
             emit(f"  node {checked.node}, layer {checked.layer}: {one_line(checked.sentence)}")
     if counts["unchecked"] and not flags["quiet"] and not flags["export"]:
-        say(f"{counts['unchecked']:,} sentences are in no child word for word: give --llm, --reranker or --export")
+        told = "sentences are in no child word for word, and name no rows of one"
+        say(f"{counts['unchecked']:,} {told}: give --llm, --reranker or --export")
 
 
 def _check_sample(opened: Index, flags: dict[str, Any]) -> list[CheckedSentence]:
