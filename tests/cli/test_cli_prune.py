@@ -171,7 +171,9 @@ def test_json_tells_where_each_kept_block_stands(cli: Cli, folder: Path) -> None
         for number, words in enumerate(("The north pier cost 40 crowns.", "The south pier cost 70 crowns."), 1)
     )
     (folder / "talk.html").write_text(slides)
-    [record] = lines_of(cli("prune", folder / "talk.html", "-q", "What did the south pier cost?", "--json"))
+    [record] = lines_of(
+        cli("prune", folder / "talk.html", "-q", "What did the south pier cost?", "--max-words", 8, "--json")
+    )
     assert {block["place"] for block in record["blocks"] if "south" in block["text"]} == {"slide 2"}
     [plain] = lines_of(cli("prune", folder / "costs.csv", "-q", "What did the south pier cost?", "--json"))
     assert {block["place"] for block in plain["blocks"]} == {""}
