@@ -84,3 +84,13 @@ def test_the_doctor_learns_where_each_setting_comes_from(folder: Path) -> None:
     assert found["budget"] == "PRUNUS_BUDGET"
     assert found["scorer"].endswith("prunus.toml")
     assert found["embedder"] == "default"
+
+
+def test_a_variable_that_changes_is_seen_at_once(tmp_path: Path) -> None:
+    """Settings of the same variables are made once; those of others, or beside a file, anew."""
+    before, again, after = (
+        load_settings(environment={"PRUNUS_BUDGET": number}, folder=tmp_path) for number in ("77", "77", "78")
+    )
+    assert before is again and (before.budget, after.budget) == (77, 78)
+    (tmp_path / "prunus.toml").write_text("retries = 9\n")
+    assert load_settings(environment={"PRUNUS_BUDGET": "77"}, folder=tmp_path).retries == 9

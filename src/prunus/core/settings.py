@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -210,16 +211,12 @@ def load_settings(
         the message names it.
     """
     path = (folder or Path.cwd()) / FILE
+    variables = os.environ if environment is None else environment
+    named = tuple((name, variables[name]) for name in variables if name.startswith(PREFIX))
+    if not overrides and not path.is_file():
+        return _of_environment(named)
     own, content = _read_file(path) if path.is_file() else ({}, b"")
-    users: dict[str, Any] = {}
-    known = {setting.name for setting in fields(Settings)}
-    for name, value in (os.environ if environment is None else environment).items():
-        key = name.removeprefix(PREFIX).lower()
-        if name.startswith(PREFIX) and key in known:
-            users[key] = value
-        elif name.startswith(PREFIX) and name.removeprefix(PREFIX) not in _NOT_SETTINGS:
-            hint = did_you_mean(key, known)
-            raise BadInput(f"{name}: no such setting; known: {', '.join(sorted(known))}{hint}", subject=name)
+    users = _of_variables(named)
     users.update({key: value for key, value in (overrides or {}).items() if value is not None})
     values = own | users
     _check_keys(values, "settings")
@@ -227,6 +224,29 @@ def load_settings(
     if in_force:
         check_stranger(path, content, in_force, values, state_folder(environment))
     return replace(Settings(), **{key: _typed(key, value) for key, value in values.items()})
+
+
+@lru_cache(maxsize=8)  # cleaning a page reads the settings; whoever changes the environment over and over is slower
+def _of_environment(named: tuple[tuple[str, str], ...]) -> Settings:
+    """Return the settings of a process without a file and without overrides."""
+    return replace(Settings(), **{key: _typed(key, value) for key, value in _of_variables(named).items()})
+
+
+def _of_variables(named: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Return the settings that variables name, as text.
+
+    :raises BadInput: a variable names no setting.
+    """
+    users: dict[str, Any] = {}
+    known = {setting.name for setting in fields(Settings)}
+    for name, value in named:
+        key = name.removeprefix(PREFIX).lower()
+        if key in known:
+            users[key] = value
+        elif name.removeprefix(PREFIX) not in _NOT_SETTINGS:
+            hint = did_you_mean(key, known)
+            raise BadInput(f"{name}: no such setting; known: {', '.join(sorted(known))}{hint}", subject=name)
+    return users
 
 
 def setting_origins(*, environment: Mapping[str, str] | None = None, folder: Path | None = None) -> dict[str, str]:
