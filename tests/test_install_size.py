@@ -53,5 +53,5 @@ def test_the_base_installation_is_under_250_megabytes() -> None:
 
 
 def test_the_base_installation_holds_nothing_heavy() -> None:
-    heavy = "torch transformers onnxruntime playwright scipy scikit-learn pandas lxml beautifulsoup4".split()
+    heavy = "torch transformers playwright scipy scikit-learn pandas lxml beautifulsoup4".split()
     assert not set(needed_by("prunus")) & set(heavy)

@@ -17,10 +17,10 @@ from ..core.errors import BadInput, NothingFound, PrunusError
 from ..core.options import Options
 from ..core.settings import Settings, load_settings
 from ..core.sync import in_a_thread
+from ..core.text.broad import is_broad
 from ..core.types import Metadata, OutputFormat, Page
 from ..evidence.context import Context
 from ..evidence.documents import Documents
-from ..index.retrieve import is_broad
 from ..pages.metadata import known_metadata
 from ..pages.sources import is_address, listed
 from ..pages.write.selection import main_part

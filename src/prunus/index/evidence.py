@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ..answer.cite import cite
 from ..core.errors import BadInput, BadPage, NothingFound, errors_of_page
+from ..core.text.broad import is_broad
 from ..core.text.likeness import Likeness
 from ..core.text.words import count_words, normalise, sentence_spans
 from ..core.types import Citation, Span
@@ -30,7 +31,7 @@ from ..pages.table_headers import header_rows
 from ..pages.tree import Tree
 from ..pages.write.selection import AFTER, BEFORE
 from .nodes import IndexedDocument, Node, NodeStore, version_of
-from .retrieve import Retrieved, Retriever, is_broad
+from .retrieve import Retrieved, Retriever
 from .verify import is_unsupported
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ budget is never exceeded: the tokens of the joined text count.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -17,32 +16,8 @@ from numpy.typing import NDArray
 
 from ..core.errors import BadBudget, BadInput
 from ..core.ports import Embedder, Ints, TokenCounter, Vectors
-from ..core.text.bm25 import QUERY_NOISE, tokens
+from ..core.text.broad import is_broad
 from .nodes import RUN, Candidates, Node, NodeSearch, NodeStore, Searching, View, version_of
-
-_WHOLE: Final = re.compile(
-    r"\b(?:about|summar\w*|overview\w*|outlines?|outlined?|describe|explain|recap\w*|gist|synops\w*|whole|entire|overall"
-    r"|general(?:ly)?|main(?:ly)?|major|key|central|most|important|briefly|short(?:ly)?|brief"
-    r"|discuss\w*|points?|topics?|themes?|subjects?|plots?|morals?|messages?|contents?|ideas?|conclusions?|takeaways?"
-    r"|stor(?:y|ies)|meetings?|books?|documents?|texts?|articles?|papers?|reports?|chapters?|collections?|pages?"
-    r"|talk\w*|happen\w*|write|written|give|say|says|said"
-    r"|zusammen\w*|fasse|überblick|übersicht|hauptpunkte|wichtigsten?|themen?|inhalt\w*|geschichte|dokumente?|text\w*"
-    r"|artikel\w*|handlung|ganzen?|gesamten?|worum|geht|résum\w*|aperçu|thèmes?|histoire|resum\w*|tema|temas|historia)\b"
-    r"|总结|概述|概括|介绍|全文|文章|故事|会议|主要|内容|主题|讲了|说了|什么|这篇|这本|书|一下|请|的|了"
-    r"|لخص|تلخيص|ملخص|النص|القصة|المقال|الموضوع|الرئيسي\w*",
-    re.IGNORECASE,
-)
-
-
-def is_broad(query: str) -> bool:
-    """Tell whether a question names no particular subject: all its content words are about a whole.
-
-    "Summarize the whole meeting" is broad. "Summarize the discussion about trends" is not: the leaves about trends
-    answer it better than a summary.
-    """
-    remaining, found = _WHOLE.subn(" ", query.lower())
-    return bool(found) and all(word in QUERY_NOISE or len(word) == 1 for word in tokens(remaining))
-
 
 Scorer = Literal["dense", "bm25", "hybrid"]
 
@@ -208,7 +183,7 @@ class Retriever:
 
         :param budget: tokens of the text.
         :param documents: ids of the documents to retrieve from; () is all.
-        :param broad: whether the question is broad; None decides by its words (:func:`is_broad`).
+        :param broad: whether the question is broad; None decides by its words (:func:`.is_broad`).
         :raises BadInput: the question is empty, or a document is not in the index.
         :raises BadBudget: the budget is below 1.
         """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from prunus.index.retrieve import is_broad
+from prunus.core.text.broad import is_broad
 
 
 @pytest.mark.parametrize(
