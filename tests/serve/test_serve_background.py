@@ -47,7 +47,7 @@ def test_a_large_request_is_answered_as_without_the_process(tmp_path: Path) -> N
         ("/v1/ask", {"question": QUESTION, "pages": PAGES}),
         ("/v1/chat/completions", {"model": "x", "messages": [{"role": "user", "content": QUESTION}], "pages": PAGES}),
     ]
-    with running(tmp_path) as here, process(tmp_path) as (program, http):
+    with running(tmp_path) as here, process(tmp_path, reranker="none") as (program, http):
         for path, body in asked:
             expected, got = here.post(path, body), http.post(path, json=body)
             assert got.status_code == expected.status_code, got.text
