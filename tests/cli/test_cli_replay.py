@@ -248,7 +248,9 @@ def test_no_engine_that_a_recording_names_reaches_outside(
                         altered("second_scorer", "generative", "options")
                         altered("stages", 2, "options")
                     result = cli("replay", "run.prunus", *changes)
-                    assert result.stdout == first.stdout or (result.exit_code == 2 and only_line(result)), hostile
+                    # another engine of this machine may be surer or less sure of the same quote
+                    said, expected = (re.sub(r"confidence \S+", "", of.stdout) for of in (result, first))
+                    assert said == expected or (result.exit_code == 2 and only_line(result)), hostile
     assert asked == []
     assert not Path("ran").exists()
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from prunus.core.ports import Embedder
-from prunus.core.text.likeness import Likeness, sample_of, upper_end
+from prunus.core.text.likeness import Likeness, dot_products, sample_of, upper_end
 from prunus.models.embed.static import Engine as Static
 
 
@@ -99,3 +99,11 @@ def test_the_stored_numbers_are_those_of_wordllama() -> None:
         vectors = wordllama.embed(sample.texts)
         pairs = (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)]
         assert sample.static == pytest.approx(upper_end(pairs), abs=0.006)
+
+
+@pytest.mark.parametrize("rows", [3, 5_001, 20_002])
+def test_equal_rows_have_equal_products_wherever_threads_divide_them(rows: int) -> None:
+    row, vector = np.random.default_rng(7).normal(size=(2, 256)).astype(np.float32)
+    found = dot_products(np.tile(row, (rows, 1)), vector)
+    assert len(set(found.tolist())) == 1
+    assert found[0] == pytest.approx(float(row.astype(np.float64) @ vector.astype(np.float64)), abs=1e-3)

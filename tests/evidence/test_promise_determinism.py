@@ -28,7 +28,7 @@ for format in ("html", "markdown", "text"):
     for scorer in ("hybrid", "bm25", "embedding"):
         context = prunus.prune(documents, sys.argv[2], 700, format, prunus.Options(scorer=scorer))
         found.append([context.output, [[block.score, block.path] for block in context.blocks]])
-answer = prunus.ask(sys.argv[2], documents)
+answer = prunus.ask("How long does the drum take to use up a roll?", documents)
 found.append([answer.text, [[c.quote, c.xpath, c.snapshot] for c in answer.citations]])
 print(hashlib.sha256(json.dumps(found).encode()).hexdigest())
 """

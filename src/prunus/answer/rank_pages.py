@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..core.errors import BadInput
 from ..core.ports import Embedder, Floats, Reranker
 from ..core.text.bm25 import BM25
-from ..core.text.likeness import Likeness
+from ..core.text.likeness import Likeness, dot_products
 from ..core.text.words import guess_language
 from ..core.types import Hit
 
@@ -132,7 +132,9 @@ def by_embedder(embedder: Embedder) -> Scores:
     """Score by the cosine of keywords and text, as the paper does with BGE-M3."""
 
     def scores(query: str, texts: Sequence[str]) -> Floats:
-        return np.asarray(embedder.embed(texts, "document") @ embedder.embed([query], "query")[0], np.float64)
+        return np.asarray(
+            dot_products(embedder.embed(texts, "document"), embedder.embed([query], "query")[0]), np.float64
+        )
 
     return scores
 
@@ -152,7 +154,7 @@ def by_hybrid(embedder: Embedder, dense: float = 0.5) -> Scores:
     def scores(query: str, texts: Sequence[str]) -> Floats:
         lexical = BM25(texts, language=guess_language(query)).scores(query)
         vector = embedder.embed([query], "query")[0]
-        cosines = meaning.beside_words(query, vector, embedder.embed(texts, "document") @ vector)
+        cosines = meaning.beside_words(query, vector, dot_products(embedder.embed(texts, "document"), vector))
         return np.asarray(_topped(lexical) + dense * _topped(np.clip(cosines, 0, None)), np.float64)
 
     return scores

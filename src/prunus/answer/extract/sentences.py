@@ -20,7 +20,7 @@ from ...core.errors import BadInput
 from ...core.ports import Chosen, Embedder, Reranker, Segment
 from ...core.sync import in_a_thread
 from ...core.text.bm25 import tokens
-from ...core.text.likeness import Likeness
+from ...core.text.likeness import Likeness, dot_products
 from ...core.text.numbers import bounded_int
 from ._features import Numbers, Question
 from ._weights import MARGIN, weights
@@ -242,7 +242,7 @@ def cosines(embedder: Embedder, query: str, tagged: Sequence[Segment]) -> NDArra
     """
     question = embedder.embed([query], "query")[0]
     texts = [f"{segment.above} {segment.text}" for segment in tagged]
-    return Likeness(embedder).as_learned(query, question, embedder.embed(texts) @ question)
+    return Likeness(embedder).as_learned(query, question, dot_products(embedder.embed(texts), question))
 
 
 class _Pages:

@@ -77,7 +77,7 @@ class Likeness:
             vector, vectors = vectors[0], vectors[1:]
         else:
             vector, vectors = self.embedder.embed([text], kind)[0], self.embedder.embed(others, "document")
-        return self.of_cosines(text, vector, vectors @ vector)
+        return self.of_cosines(text, vector, dot_products(vectors, vector))
 
     def of_cosines(self, text: str, vector: Vectors, cosines: Floats) -> Numbers:
         """Return cosines of a text's vector and others as likeness, float64 [cosines]."""
@@ -110,7 +110,16 @@ class Likeness:
         """Return the upper end of the cosines of a vector and texts that have nothing to do with it."""
         if sample not in self._known:
             self._known[sample] = self.embedder.embed(sample.texts, "document")
-        return upper_end(self._known[sample] @ vector)
+        return upper_end(dot_products(self._known[sample], vector))
+
+
+def dot_products(vectors: Vectors, vector: Vectors) -> Vectors:
+    """Return the dot product of each row and a vector, float32 [rows].
+
+    Equal rows give equal numbers. BLAS does not promise that: where its threads share the rows, the rows at a border
+    are added in another order, so that the ranks of equal blocks would depend on the number of processors.
+    """
+    return np.asarray(np.einsum("ij,j->i", vectors, vector), np.float32)
 
 
 def upper_end(cosines: Floats) -> float:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ...core.deadline import check
 from ...core.ports import Embedder, Vectors
-from ...core.text.likeness import Likeness
+from ...core.text.likeness import Likeness, dot_products
 from ..blocks import Blocks
 from ._signals import above_texts, labelled_texts
 
@@ -54,9 +54,9 @@ class Engine:
         """Return the cosine of a question's vector and each block, float64 [n]; there is at least one block."""
         letters = sum(len(tree.canonical) for tree in blocks.trees)
         if len(blocks) * question.nbytes > KEPT_BYTES + BYTES_A_LETTER * letters:
-            parts = [self._embed(blocks, start) @ question for start in range(0, len(blocks), CHUNK)]
+            parts = [dot_products(self._embed(blocks, start), question) for start in range(0, len(blocks), CHUNK)]
             return np.asarray(np.concatenate(parts), np.float64)
-        return np.asarray(self._vectors(blocks, len(question)) @ question, np.float64)
+        return np.asarray(dot_products(self._vectors(blocks, len(question)), question), np.float64)
 
     def _vectors(self, blocks: Blocks, dimension: int) -> NDArray[np.float32]:
         """Return the vectors of the blocks, float32 [n, dimension]; they are embedded once for all questions."""
