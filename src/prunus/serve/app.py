@@ -30,6 +30,7 @@ from .page.files import add_page
 from .responses import add_responses
 from .routes import REFUSALS, add_routes
 from .server import Server, make_server
+from .shapes.add import ShapedErrors, add_shapes
 from .snapshot_routes import add_snapshots
 from .trees import add_trees
 
@@ -122,6 +123,7 @@ def create_app(
     add_trees(app, server)
     add_snapshots(app, server)
     add_page(app, server)
+    add_shapes(app, server, options.shapes)
     mcp = add_mcp(app, server)
 
     @cache
@@ -152,6 +154,8 @@ def create_app(
         return Response(generate_latest(server.metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
     app.add_middleware(guard, server=server)
+    if options.shapes:
+        app.add_middleware(ShapedErrors)
     if options.origins:
         app.add_middleware(
             CORSMiddleware,

@@ -44,6 +44,8 @@ _MOST_MB: Final = 1024
 """Memory of the process at most, where the system tells it."""
 _LOOK: Final = 1.0
 """Seconds between two looks at the process, and so between its end and another start."""
+_PASSED: Final = frozenset({b"content-type", b"x-filename"})
+"""Headers of a request that the process gets."""
 _OWN: Final = frozenset({b"connection", b"transfer-encoding", b"x-request-id"})
 """Headers that each of the two connections has for itself."""
 
@@ -168,7 +170,7 @@ class Background:
 
     async def _exchange(self, request: Request, body: bytes, send: Send) -> None:
         given = request.scope
-        headers = [(name, value) for name, value in given["headers"] if name == b"content-type"]
+        headers = [(name, value) for name, value in given["headers"] if name in _PASSED]
         headers += [(CALLER.encode(), request.state.caller.encode())]
         headers += [(REQUEST_ID.encode(), request.state.request_id.encode())]
         url = httpx.URL("http://background", raw_path=given["raw_path"] + b"?" + given["query_string"])
@@ -220,7 +222,7 @@ class _Relayed(Response):
 async def background_reply(request: Request) -> Response | None:
     """Return the reply of the background process, where there is one and the request is large."""
     background: Background | None = request.app.state.server.background
-    if background is None or request.method != "POST":
+    if background is None or request.method not in ("POST", "PUT"):
         return None
     try:
         body = await request.body()

@@ -38,10 +38,14 @@ _OPEN_FOLDER: Final = "/page/"
 """The files of the web page."""
 _SCOPES: Final = {
     "/v1/clean": "read", "/v1/prune": "read", "/v1/search": "search", "/metrics": "read", "/v1/choices": "",
-    "/mcp": "",
+    "/mcp": "", "/v2/scrape": "read", "/v2/search": "search", "/v1/rerank": "read", "/v2/rerank": "read",
+    "/tavily/search": "search", "/tavily/extract": "read", "/md": "read", "/openwebui/load": "read",
+    "/openwebui/process": "read", "/openwebui/search": "search",
 }  # fmt: skip
 """The scope of a route, '' for any: each tool of ``/mcp`` checks its own. Changes of indexes and all about jobs need
-``index``, all others ``ask``."""
+``index``, all others ``ask``. Shapes that answer a question need ``ask``, too."""
+_SCOPES_BELOW: Final = {"/r/": "read", "/s/": "search"}
+"""The scope of all routes whose paths begin so."""
 _QUESTIONS: Final = ("/ask", "/retrieved")
 """Ends of the routes of an index that change nothing."""
 _NOT_COUNTED: Final = ("/v1/models", "/v1/choices", "/v1/snapshots", "/v1/jobs", "/metrics")
@@ -91,7 +95,7 @@ class RequestGuard:
         try:
             if takes_place and self._running > self._most:
                 raise RequestRefused(503, "the server is busy; try again soon", retry_after=2)
-            self._check(headers)
+            self._check(headers, scope["path"])
             key = await self._admitted(scope, headers)
             scope.setdefault("state", {}).update(caller=key, request_id=request_id)
             await self._app(scope, self._limited(receive, key, body), answer)
@@ -114,7 +118,7 @@ class RequestGuard:
         """Return a new name of a request, by which the log and the client know it."""
         return secrets.token_hex(8)
 
-    def _check(self, headers: dict[str, str]) -> None:
+    def _check(self, headers: dict[str, str], path: str) -> None:
         """Refuse what a browser sends from foreign pages, and what is too large.
 
         :raises RequestRefused: always with a status of its own.
@@ -124,7 +128,9 @@ class RequestGuard:
         if not self._server.closed and _name_of(f"//{host}") not in _LOCAL | {options.host.strip("[]")}:
             raise RequestRefused(403, "the Host header names another machine")  # a foreign name that leads here by DNS
         origin = headers.get("origin", "")
-        if origin and origin not in options.origins and origin.partition("://")[2] != host:
+        # a picture or a link of a foreign page sends no Origin
+        foreign = headers.get("sec-fetch-site") == "cross-site" and not origin and not _is_open(path)
+        if foreign or (origin and origin not in options.origins and origin.partition("://")[2] != host):
             raise RequestRefused(403, "this origin may not call the server")
         size = headers.get("content-length", "0")
         if not size.isdecimal() or len(size) > 18 or int(size) > options.body_mb * _MIB:
@@ -199,7 +205,7 @@ class FrontGuard(RequestGuard):
     def _id_of(self, headers: dict[str, str]) -> str:
         return headers[REQUEST_ID]
 
-    def _check(self, headers: dict[str, str]) -> None:
+    def _check(self, headers: dict[str, str], path: str) -> None:
         """Check nothing again."""
 
     async def _admitted(self, scope: Scope, headers: dict[str, str]) -> str:
@@ -218,7 +224,8 @@ def _wanted(path: str, method: str) -> tuple[str, ...]:
     asks = method == "POST" and path.endswith(_QUESTIONS)
     if path.startswith("/v1/indexes") and not asks:
         return ("ask", "index") if method in ("GET", "HEAD") else ("index",)
-    scope = _SCOPES.get(path, "ask")
+    below = (scope for start, scope in _SCOPES_BELOW.items() if path.startswith(start))
+    scope = _SCOPES.get(path) if path in _SCOPES else next(below, "ask")
     return (scope,) if scope else ()
 
 

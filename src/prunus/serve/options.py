@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from ipaddress import ip_address
 from pathlib import Path
@@ -14,6 +14,9 @@ from ..core.text.near import did_you_mean
 
 INDEX_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 """Names of indexes."""
+
+SHAPES: Final = ("firecrawl", "jina", "markdown", "openwebui", "rerank", "tavily")
+"""Shapes of other programs' requests that the server can answer, see :mod:`.shapes`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,7 @@ class ServeOptions:
     :param origins: web origins that browsers may call from (CORS), as ``https://app.example.org``; none by default.
     :param log: folder of the request log, which holds questions, evidence and answers; '' keeps none.
     :param log_days: days after which lines of the request log are deleted.
+    :param shapes: shapes of other programs' requests that are answered, of :data:`SHAPES`; none by default.
     :param writable: names of ``indexes`` whose documents keys with the scope ``index`` may add and remove.
     :param key_indexes: indexes that a key may make.
     :param index_documents, index_mb: documents and MiB of an index, above which clients add no more.
@@ -64,6 +68,7 @@ class ServeOptions:
     tokens: int = 0
     usd: float = 0.0
     origins: tuple[str, ...] = ()
+    shapes: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
     key_indexes: int = 20
     index_documents: int = 10_000
@@ -108,6 +113,12 @@ class ServeOptions:
         for name in self.writable:
             if name not in self.indexes:
                 raise BadInput(f"serve: writable names no index: {name!r}", subject="writable")
+        for shape in self.shapes:
+            if shape not in SHAPES:
+                hint = did_you_mean(shape, SHAPES)
+                raise BadInput(
+                    f"serve: no shape is called {shape!r}; there are: all, {', '.join(SHAPES)}{hint}", subject="shapes"
+                )
         for origin in self.origins:
             if not re.fullmatch(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?", origin):
                 raise BadInput(f"serve: {origin!r} is no origin; write https://HOST", subject="origins")
@@ -157,7 +168,15 @@ def serve_options(table: Mapping[str, Any], **given: Any) -> ServeOptions:
         if not right or (name == "indexes" and not all(isinstance(place, str) for place in value.values())):
             raise BadInput(f"serve: {name} is of the wrong type; see prunus serve --help", subject=name)
         values[name] = value
+    if "shapes" in values:
+        values["shapes"] = shapes_named(values["shapes"])
     return replace(plain, **values)
+
+
+def shapes_named(texts: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of shapes, each once; ``all`` stands for all of them."""
+    names = [name.strip() for text in texts for name in text.split(",") if name.strip()]
+    return tuple(dict.fromkeys(SHAPES if "all" in names else names))
 
 
 def index_named(text: str) -> tuple[str, str]:

@@ -23,6 +23,12 @@ from ..output import emit, emit_json, say
     "--index-home", default=None, metavar="PLACE", help="Let clients make indexes in this folder, or postgres:ADDRESS."
 )
 @click.option("--jobs", type=click.IntRange(min=0), default=None, metavar="N", help="Jobs of indexes at work at once.")
+@click.option(
+    "--shapes",
+    multiple=True,
+    metavar="NAME",
+    help="Answer other programs' requests, too: all, or a name; repeatable.",
+)
 @click.option("--fetch/--no-fetch", default=None, help="Let clients name addresses of pages; on by default.")
 @click.option("--workers", type=click.IntRange(1, 256), default=None, metavar="N", help="Processes; by default 1.")
 @click.option("--at-once", type=click.IntRange(min=1), default=None, metavar="N", help="Requests at work at once.")
@@ -43,6 +49,7 @@ def command(context: click.Context, /, **flags: Any) -> None:
       prunus serve
       prunus serve --index handbook=indexes/handbook --port 9000
       prunus serve --index-home indexes
+      prunus serve --shapes openwebui --shapes rerank
       prunus serve keys add anna && prunus serve --host 0.0.0.0
     """
     context.obj = {"state": flags["state"]}
@@ -56,7 +63,7 @@ def command(context: click.Context, /, **flags: Any) -> None:
         raise _missing(error) from error
     indexes = dict(index_named(text) for text in flags["index"]) or None
     names = ("host", "port", "index_home", "jobs", "fetch", "workers", "at_once", "seconds", "state", "log")
-    given = {name: flags[name] for name in names} | {"writable": flags["writable"] or None}
+    given = {name: flags[name] for name in names} | {name: flags[name] or None for name in ("writable", "shapes")}
     options = serve_options(settings.serve, indexes=indexes, **given)
     serve(settings, options, quiet=flags["quiet"], say=say)
 

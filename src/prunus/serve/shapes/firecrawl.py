@@ -1,0 +1,232 @@
+"""Firecrawl's ``/v2/scrape`` and ``/v2/search``: ``Firecrawl(api_url="http://…")``.
+
+Source: the client ``firecrawl-py`` 4.55. Formats that Prunus lacks are refused by name; ``question`` and ``highlights``
+are what it does best: the answer with its sources, and the evidence of the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final, Literal
+
+from fastapi import APIRouter, FastAPI, Request
+from pydantic import Field
+
+from ...core.errors import BadInput, NothingFound, PrunusError
+from ...core.sync import in_a_thread
+from ...core.types import Hit, SearchRequest
+from ...pages.clean.parse import decode
+from ...pages.links import links_of
+from ..inputs import Caller
+from ..server import Server
+from ..wire import Bounded, RequestBody, Short, Text
+from .reading import EVIDENCE, PageRead, Shape, need_scope
+
+_PLAIN: Final = ("markdown", "html", "rawHtml", "links")
+_ASKING: Final = {"question": "question", "highlights": "query"}
+"""Formats that hold a question, by the field that holds it."""
+_SPANS: Final = {"qdr:h": "day", "qdr:d": "day", "qdr:w": "week", "qdr:m": "month", "qdr:y": "year"}
+_HTML: Final = ("", "text/html", "application/xhtml+xml")
+_CODES: Final = {"web": "", "news": "news"}
+
+
+class ScrapeOptions(RequestBody):
+    """How a page is written. What cannot change the result is taken without effect."""
+
+    formats: Annotated[list[str | dict[str, Any]], Field(max_length=10)] = ["markdown"]
+    onlyMainContent: bool = True
+    timeout: int | None = Field(None, description="Without effect: the operator sets it.")
+    mobile: Literal[False] = False
+    waitFor: Literal[0] = Field(0, description="Pages that scripts fill are opened as the operator chose.")
+    skipTlsVerification: bool = Field(False, description="Without effect: certificates are always checked.")
+    removeBase64Images: bool = Field(True, description="Without effect: such pictures are never written.")
+    blockAds: bool = Field(True, description="Without effect.")
+    fastMode: bool = Field(False, description="Without effect.")
+    proxy: Literal["basic", "auto"] = "auto"
+    maxAge: int | None = Field(None, description="Without effect: the cache follows the pages' own headers.")
+    minAge: int | None = Field(None, description="Without effect.")
+    storeInCache: bool = Field(True, description="Without effect.")
+
+
+class _Named(Bounded):
+    """Who calls; nothing follows from it."""
+
+    origin: Short = ""
+    integration: Short | None = None
+
+
+class ScrapeBody(ScrapeOptions, _Named):
+    """A page to read."""
+
+    url: Annotated[str, Field(min_length=1, max_length=4096)]
+
+
+class SearchBody(RequestBody, _Named):
+    """A web search; with `scrapeOptions` the pages are read."""
+
+    query: Annotated[Text, Field(min_length=1)]
+    limit: Annotated[int, Field(ge=1, le=50)] = 5
+    sources: Annotated[list[str | dict[str, str]], Field(max_length=5)] = ["web"]
+    includeDomains: Annotated[list[Short], Field(max_length=300, fail_fast=True)] = []
+    excludeDomains: Annotated[list[Short], Field(max_length=300, fail_fast=True)] = []
+    tbs: Short = ""
+    country: Short = ""
+    timeout: int | None = Field(None, description="Without effect: the operator sets it.")
+    ignoreInvalidURLs: bool = Field(False, description="Without effect.")
+    scrapeOptions: ScrapeOptions | None = None
+
+
+def add_firecrawl(app: FastAPI, server: Server) -> None:
+    """Add the routes to an application."""
+    shape = Shape(server)
+    routes = APIRouter(prefix="/v2", tags=["shapes"])
+
+    @routes.post("/scrape")
+    async def scrape(body: ScrapeBody, request: Request, caller: Caller) -> dict[str, Any]:
+        """Read a page in the formats that were asked for."""
+        formats = _formats(body, request)
+        addresses = shape.check_addresses([body.url], "url")
+
+        async def work() -> PageRead:
+            [read] = await shape.read(addresses, main=body.onlyMainContent)
+            if isinstance(read, PrunusError):
+                raise read
+            return read
+
+        read = await shape.during(request, caller, work)
+        return {"success": True, "data": await _document(shape, read, formats, request, caller)}
+
+    @routes.post("/search")
+    async def search(body: SearchBody, request: Request, caller: Caller) -> dict[str, Any]:
+        """Search the web."""
+        formats = _formats(body.scrapeOptions, request) if body.scrapeOptions else {}
+        data: dict[str, list[dict[str, Any]]] = {}
+        for source in _sources(body.sources):
+            wanted = SearchRequest(
+                body.query, count=body.limit, topic=_CODES[source], time_range=_span(body.tbs),
+                country=body.country if len(body.country) == 2 else "",
+                include_domains=tuple(body.includeDomains), exclude_domains=tuple(body.excludeDomains),
+            )  # fmt: skip
+            data[source] = await _results(shape, wanted, body.scrapeOptions, formats, request, caller)
+        return {"success": True, "data": data, "creditsUsed": 0}
+
+    app.include_router(routes)
+
+
+def _formats(options: ScrapeOptions, request: Request) -> dict[str, str]:
+    """Return the formats of a request, and the question of those that hold one.
+
+    :raises BadInput: Prunus lacks a format.
+    :raises RequestRefused: the key may not ask.
+    """
+    result: dict[str, str] = {}
+    for given in options.formats:
+        fields: Mapping[str, Any] = {"type": given} if isinstance(given, str) else given
+        name = str(fields.get("type", ""))[:100]
+        if name not in _PLAIN and name not in _ASKING:
+            known = ", ".join([*_PLAIN, *_ASKING])
+            raise BadInput(f"formats: this server has no {name or 'format without a type'!r}; it has {known}",
+                           subject="formats")  # fmt: skip
+        question = fields.get(_ASKING.get(name, ""), "")
+        if name in _ASKING and not (isinstance(question, str) and question.strip()):
+            raise BadInput(f"formats: {name} needs the field {_ASKING[name]}", subject="formats")
+        result[name] = str(question)
+    if "question" in result:
+        need_scope(request, "ask")
+    return result
+
+
+async def _document(
+    shape: Shape, read: PageRead, formats: Mapping[str, str], request: Request, caller: str
+) -> dict[str, Any]:
+    """Return a page in the formats that were asked for."""
+    answer = {}
+    if "question" in formats:
+        try:
+            answer = {"answer": (await shape.answered(request, caller, formats["question"], [read.page])).text}
+        except NothingFound as error:
+            answer = {"answer": "", "warning": shape.line(error)}
+
+    async def work() -> dict[str, Any]:
+        return await in_a_thread(lambda: _written(shape, read, formats))
+
+    return shape.safe({**await shape.during(request, caller, work), **answer})
+
+
+def _written(shape: Shape, read: PageRead, formats: Mapping[str, str]) -> dict[str, Any]:
+    page, known = read.page, read.metadata
+    result: dict[str, Any] = {}
+    for name in formats:
+        if name in ("markdown", "html"):
+            result[name] = read.written("html" if name == "html" else "markdown", images=True)
+        elif name == "rawHtml" and page.media_type in _HTML:
+            result[name] = page.content if isinstance(page.content, str) else decode(page.content, page.charset)
+        elif name == "links":
+            result[name] = list(dict.fromkeys(link.target for link in links_of(read.tree)))
+        elif name == "highlights":
+            result[name] = shape.pruned(read, formats[name], EVIDENCE, "markdown").output
+    metadata = {
+        "title": known.title, "description": known.description, "language": known.language,
+        "publishedTime": known.published, "modifiedTime": known.modified, "ogSiteName": known.site,
+        "author": ", ".join(known.authors), "contentType": page.media_type, "sourceURL": read.address,
+        "url": page.final_url or page.url, "statusCode": page.status,
+    }  # fmt: skip
+    result["metadata"] = {name: value for name, value in metadata.items() if value}
+    if read.tree.warnings:
+        result["warning"] = "; ".join(read.tree.warnings)
+    return result
+
+
+async def _results(
+    shape: Shape,
+    wanted: SearchRequest,
+    options: ScrapeOptions | None,
+    formats: Mapping[str, str],
+    request: Request,
+    caller: str,
+) -> list[dict[str, Any]]:
+    """Return the hits of a search; with options each with its page, or with the error that prevented it."""
+
+    async def work() -> tuple[list[Hit], Sequence[PageRead | PrunusError]]:
+        hits = await shape.hits(wanted)
+        if options is None:
+            return hits, []
+        addresses = shape.check_addresses([hit.url for hit in hits], "scrapeOptions")
+        return hits, await shape.read(addresses, main=options.onlyMainContent)
+
+    hits, pages = await shape.during(request, caller, work)
+    results = []
+    for number, hit in enumerate(hits):
+        result: dict[str, Any] = {"url": hit.url, "title": hit.title, "description": hit.snippet}
+        if hit.published:
+            result["date"] = hit.published
+        page = pages[number] if pages else None
+        if isinstance(page, PageRead):
+            document = await _document(shape, page, formats, request, caller)
+            result |= document | {"metadata": {**document["metadata"], "sourceURL": hit.url}}
+        elif page is not None:
+            result |= {"markdown": "", "metadata": {"sourceURL": hit.url, "error": shape.line(page)}}
+        results.append(shape.safe(result))
+    return results
+
+
+def _sources(given: Sequence[str | Mapping[str, str]]) -> list[str]:
+    """Return the names of the sources of a search.
+
+    :raises BadInput: Prunus has no such source.
+    """
+    names = [source if isinstance(source, str) else str(source.get("type", "")) for source in given]
+    for name in names:
+        if name not in _CODES:
+            raise BadInput(f"sources: this server has no {name[:100]!r}; it has {', '.join(_CODES)}", subject="sources")
+    return list(dict.fromkeys(names)) or ["web"]
+
+
+def _span(tbs: str) -> str:
+    """Return the time range of a search.
+
+    :raises BadInput: it is none that Prunus has.
+    """
+    if tbs and tbs not in _SPANS:
+        raise BadInput(f"tbs: {tbs[:100]!r} is not one of {', '.join(_SPANS)}", subject="tbs")
+    return _SPANS.get(tbs, "")

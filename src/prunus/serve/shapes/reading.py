@@ -1,0 +1,168 @@
+"""What the shapes share: pages read by their addresses, what is written of them, and the scopes of a request."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from fastapi import Request
+
+from ...api.answers import Choices, asearch
+from ...api.pages import Pruner, read_each
+from ...core.errors import BadInput, PrunusError, one_line
+from ...core.events import answer_of
+from ...core.options import Limits, Options
+from ...core.sync import in_a_thread
+from ...core.types import Answer, Hit, Metadata, OutputFormat, Page, SearchRequest
+from ...engines import one_engine
+from ...evidence.context import Context
+from ...evidence.documents import Documents
+from ...pages.metadata import known_metadata
+from ...pages.sources import is_address
+from ...pages.tree import Tree
+from ...pages.write.selection import main_part
+from ...pages.write.style import Style
+from ...pages.write.whole import write_tree
+from ...web.reader import PageReader
+from ..answering import ClientQuestion, events_of
+from ..errors import RequestRefused
+from ..server import Server
+from ..work import unless_left
+
+T = TypeVar("T")
+
+EVIDENCE: Final = 500
+"""Tokens of the evidence of a page, in shapes whose requests have no budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageRead:
+    """One page that was read.
+
+    :param address: as it was asked for.
+    :param tree: with its main content chosen, where that was asked for.
+    """
+
+    address: str
+    page: Page
+    tree: Tree
+
+    @property
+    def metadata(self) -> Metadata:
+        """What the page says about itself."""
+        return known_metadata(self.tree)
+
+    def written(self, format: OutputFormat, *, links: bool = True, images: bool = False) -> str:
+        """Return the main content of the page where it was chosen, else the whole page."""
+        style = Style(links=links, images=images, full=format == "html")
+        return write_tree(self.tree, format, style, main_part(self.tree))
+
+
+class Shape:
+    """What a shape does with a server: the same functions, limits and rules as the routes of Prunus itself."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+
+    async def during(self, request: Request, caller: str, work: Callable[[], Awaitable[T]]) -> T:
+        """Return the result of work when the turn of a request has come, for as long as its client stays."""
+
+        async def made() -> T:
+            return await work()
+
+        return await unless_left(request.receive, self.server.workers.within(made, caller))
+
+    def check_addresses(self, addresses: Sequence[str], field: str) -> list[str]:
+        """Return the addresses of a request, stripped.
+
+        :raises BadInput: one is no address, or there are too many.
+        :raises RequestRefused: the operator lets clients name no addresses.
+        """
+        options = self.server.options
+        if len(addresses) > options.pages:
+            raise BadInput(f"{len(addresses)} pages; this server takes {options.pages} at once", subject=field)
+        stripped = [address.strip() for address in addresses]
+        for address in stripped:
+            if not is_address(address):
+                raise BadInput(
+                    f"{field}: {address[:200]!r} is no address; it begins with http:// or https://", subject=field
+                )
+        if stripped and not options.fetch:
+            raise RequestRefused(403, "this server fetches no pages; the operator switched it off", param=field)
+        return stripped
+
+    async def read(self, addresses: Sequence[str], *, main: bool = True) -> list[PageRead | PrunusError]:
+        """Fetch and clean pages; the error of each that cannot be read stands in its place.
+
+        :param main: choose the pages' main content.
+        """
+        settings = self.server.settings
+        fetched: list[Page | PrunusError] = []
+        async with aclosing(PageReader(settings).fetch_many(addresses)) as pages:
+            async for page in pages:
+                fetched.append(page)
+
+        def cleaned() -> list[PageRead | PrunusError]:
+            return [
+                page if isinstance(page, PrunusError) else self.cleaned(address, page, main)
+                for address, page in zip(addresses, fetched, strict=True)
+            ]
+
+        return await in_a_thread(cleaned)
+
+    def cleaned(self, address: str, page: Page, main: bool = True) -> PageRead | PrunusError:
+        """Return a page that was read, or why it could not be; call this in a thread."""
+        [tree] = read_each([page], self.server.settings, main)
+        return tree if isinstance(tree, PrunusError) else PageRead(address, page, tree)
+
+    def pruned(self, read: PageRead, question: str, budget: int | None, format: OutputFormat) -> Context:
+        """Return the evidence of a page for a question; call this in a thread."""
+        pruner = Pruner(Options(links=format == "markdown"), self.server.settings)
+        return pruner.prune(Documents([read.tree]), question, budget, format)
+
+    def tokens(self, text: str) -> int:
+        """Return the tokens of a text; call this in a thread."""
+        return int(one_engine("tokenizer", self.server.settings).count([text])[0])
+
+    async def hits(self, request: SearchRequest) -> list[Hit]:
+        """Return the hits of the operator's search providers.
+
+        :raises BadInput: the operator chose no provider.
+        """
+        if not self.server.settings.search:
+            raise BadInput("this server has no search provider: the operator sets search", subject="query")
+        results = await asearch(request, settings=self.server.settings)
+        return list(results.hits[: request.count])
+
+    async def answered(self, request: Request, caller: str, question: str, pages: Sequence[Page]) -> Answer:
+        """Return the answer to a question from pages that were read.
+
+        :raises RequestRefused: the key may not ask.
+        :raises NothingFound: the pages have no answer.
+        """
+        need_scope(request, "ask")
+        options = self.server.options
+        limits = Limits(tokens=options.tokens, usd=options.usd, seconds=options.seconds)
+        choices = Choices(settings=self.server.settings, options=Options(limits=limits))
+        events = events_of(self.server, ClientQuestion(question, list(pages), choices, caller=caller), None)
+        return await unless_left(request.receive, answer_of(events))
+
+    def line(self, error: PrunusError) -> str:
+        """Return an error in one line, without what only the operator may know."""
+        return self.server.mask.text(one_line(str(error), longest=500))
+
+    def safe(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Return a reply without the addresses and folders of the operator."""
+        return dict(self.server.mask.record(record))
+
+
+def need_scope(request: Request, scope: str) -> None:
+    """Refuse a request whose key lacks a scope.
+
+    :raises RequestRefused: 403.
+    """
+    key = getattr(request.state, "key", None)
+    if key is not None and scope not in key.scopes:
+        raise RequestRefused(403, f"the key {key.name} may not {scope}")
