@@ -38,6 +38,7 @@ from ...models.json_reply import text_of
 from ...models.prompts.render import render
 from ..choices import common
 from ..output import counted, emit, emit_json, one_line
+from ..programs import programs
 
 SECONDS: Final = 30.0
 """Timeout of one engine, with loading."""
@@ -186,6 +187,7 @@ def examine() -> dict[str, Any]:
             "multilingual": {"package": MULTILINGUAL, "states": _stated_licence(MULTILINGUAL), "caveat": CARD},
         },
         "languages": LANGUAGES if settings.embedder == "static" else "",
+        "programs": programs(settings),
     }
 
 
@@ -346,6 +348,9 @@ def written(found: Mapping[str, Any], brief: bool = False) -> str:
                 lines += [f"    {line}" for line in click.wrap_text(licence["caveat"], 92).splitlines()]
         if found["languages"]:
             lines += ["", "Languages", *(f"  {line}" for line in click.wrap_text(found["languages"], 94).splitlines())]
+        lines += ["", "Other programs, while prunus serve runs"]
+        for row in found["programs"]:
+            lines.append(f"  {row['program']:24} {row['paste']}{row['needs'] and '   # needs ' + row['needs']}")
         lines += ["", "The settings in force work." if found["works"] else f"DOES NOT WORK: {found['problem']}"]
     return "\n".join(lines)
 

@@ -33,7 +33,7 @@ from ..work import unless_left
 
 T = TypeVar("T")
 
-EVIDENCE: Final = 500
+EVIDENCE: Final = 1_000
 """Tokens of the evidence of a page, in shapes whose requests have no budget."""
 
 
