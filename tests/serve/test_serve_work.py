@@ -207,9 +207,12 @@ def test_a_computation_ends_where_nobody_waits_for_it_or_its_time_is_up() -> Non
     assert ended[1:] == ["this took longer than 1 seconds, the limit here"]
 
 
-def test_large_requests_are_computed_one_after_another_and_callers_take_turns() -> None:
+@pytest.mark.parametrize("sent", [True, False], ids=["sent", "fetched"])
+def test_large_requests_are_computed_one_after_another_and_callers_take_turns(sent: bool) -> None:
+    """Large are those whose bodies are, and those whose pages are when they were fetched."""
     need("fastapi")
     from prunus.serve.work import BODY, RequestSize, Workers
+    from prunus.web.reader import FETCHED
 
     order: list[str] = []
     at_work, most = 0, 0
@@ -230,8 +233,15 @@ def test_large_requests_are_computed_one_after_another_and_callers_take_turns() 
         workers.start()
 
         async def ask(caller: str, size: int) -> None:
-            BODY.set(RequestSize(size))
-            await workers.within(lambda: in_a_thread(lambda: compute(caller)), caller)
+            BODY.set(RequestSize(size if sent else 10))
+
+            async def work() -> None:
+                fetched = FETCHED.get()
+                assert fetched is not None
+                fetched.size += 0 if sent else size
+                await in_a_thread(lambda: compute(caller))
+
+            await workers.within(work, caller)
 
         tasks = [asyncio.create_task(ask(caller, 3_000_000)) for caller in ["greedy"] * 6 + ["modest"]]
         while workers.computing < 7:

@@ -24,6 +24,7 @@ from typing import Any, Final, TypeVar, cast
 from ..core.deadline import DEADLINE, Deadline, TooLong
 from ..core.errors import PrunusError
 from ..core.events import Event
+from ..web.reader import FETCHED, FetchedSize
 from .keys import NO_KEY
 
 T = TypeVar("T")
@@ -37,7 +38,7 @@ _THREADS: Final = 32
 _OF_ONE: Final = 2
 """Computations of the small requests of one key at the same time: they share one interpreter with those of others."""
 LARGE: Final = 128 * 1024
-"""Bytes of a request from which on it is large."""
+"""Bytes of a request, with the pages that are fetched for it, from which on it is large."""
 _LARGE_AT_ONCE: Final = 2 * 1024 * 1024
 """Bytes of all large requests that are computed on at the same time; one alone may have more. A page of many tiny
 elements takes some hundred bytes of memory for each of its own."""
@@ -90,8 +91,14 @@ class _Turn:
 
     def __init__(self, caller: str, seconds: float, end: Callable[[str], None]) -> None:
         body = BODY.get()
-        self.caller, self.size, self.deadline = caller, body.size if body else 0, Deadline(seconds)
+        self.caller, self.deadline = caller, Deadline(seconds)
+        self._body, self.fetched = body.size if body else 0, FetchedSize()
         self._end, self._parts, self._loop = end, 1, asyncio.get_running_loop()
+
+    @property
+    def size(self) -> int:
+        """Bytes of the request's body, and of the pages that were fetched for it until now."""
+        return self._body + self.fetched.size
 
     def add(self, computation: Future[Any]) -> None:
         """Last until a computation has ended too; called inside the loop."""
@@ -253,6 +260,7 @@ class Workers:
         context = copy_context()
         context.run(_TURN_OF.set, turn)
         context.run(DEADLINE.set, turn.deadline)
+        context.run(FETCHED.set, turn.fetched)
         task = asyncio.create_task(work, context=context)
         self._answers.add(task)
         task.add_done_callback(self._answers.discard)
@@ -407,8 +415,9 @@ class _Threads(ThreadPoolExecutor):
         else:
             future = Future()
             with self._lock:
-                queue = self._waiting.setdefault((turn.caller, turn.size > LARGE), deque())
-                queue.append((turn.size, partial(fn, *args, **rest), future))
+                size = turn.size
+                queue = self._waiting.setdefault((turn.caller, size > LARGE), deque())
+                queue.append((size, partial(fn, *args, **rest), future))
             self._start()
         with self._lock:
             self.busy += 1

@@ -9,7 +9,8 @@ import threading
 import warnings
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator, Sequence
 from contextlib import aclosing, contextmanager
-from dataclasses import replace
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -36,6 +37,17 @@ T = TypeVar("T")
 
 _MIB: Final = 1024 * 1024
 _HTML: Final = ("", "text/html", "application/xhtml+xml")
+
+
+@dataclass(slots=True)
+class FetchedSize:
+    """The bytes of the pages that were fetched for a piece of work."""
+
+    size: int = 0
+
+
+FETCHED: Final[ContextVar[FetchedSize | None]] = ContextVar("fetched", default=None)
+"""Where the bytes of fetched pages are counted, by whoever shares out the time to compute on them."""
 
 
 def make_door(settings: Settings) -> Egress:
@@ -228,6 +240,8 @@ class PageReader:
 
         :param rendered: the page comes from the browser already.
         """
+        if (fetched := FETCHED.get()) is not None:
+            fetched.size += len(page.content)
         page = await in_a_thread(lambda: self._mark_wall(page))
         if not rendered:
             page = await self._render_if_shell(page)
