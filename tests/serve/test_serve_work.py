@@ -13,11 +13,15 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from itertools import count
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from tests.answer.world import world
 from tests.cli.command import PROGRAM, Cli, only_line
 from tests.cli.conftest import cli  # noqa: F401
 from tests.extras import need
@@ -25,6 +29,7 @@ from tests.serve.running import BRIDGE, QUESTION, events_of, model, running
 
 from prunus.core.errors import OutsideFailed
 from prunus.core.events import Event, TokenEvent
+from prunus.core.settings import load_settings
 from prunus.core.sync import in_a_thread
 
 pytestmark = pytest.mark.full
@@ -253,6 +258,24 @@ def test_large_requests_are_computed_one_after_another_and_callers_take_turns(se
 
     asyncio.run(scene())
     assert most == 1 and len(order) == 7 and order.index("modest") <= 2
+
+
+def test_the_bytes_of_fetched_pages_are_counted() -> None:
+    from prunus.web.reader import FETCHED, FetchedSize, PageReader
+
+    async def scene(addresses: list[str], rules: dict[str, Any]) -> int:
+        counted = FetchedSize()
+        FETCHED.set(counted)
+        async with aclosing(PageReader(load_settings(rules)).fetch_many(addresses)) as pages:
+            async for _ in pages:
+                pass
+        return counted.size
+
+    with world() as web:
+        web.pages = {"/a": BRIDGE, "/b": BRIDGE * 3}
+        rules = {"allow_hosts": ("127.0.0.1",), "ports": (urlsplit(web.url).port,), "browser": "never"}
+        size = asyncio.run(scene([f"{web.url}/a", f"{web.url}/b", f"{web.url}/gone"], rules))
+    assert 4 * len(BRIDGE) <= size < 5 * len(BRIDGE)
 
 
 def test_a_key_computes_two_small_things_at_a_time_and_another_does_not_wait_for_them() -> None:
