@@ -552,7 +552,7 @@ FORMATS: dict[str, Format] = {
     "address": Format(
         (lambda text: f"http://a.{text}b/", lambda text: f"http://a.b/{text}", lambda text: f"http://a.b/?{text}"),
         ("a.", "../", "./", "%41", "%", "@", ":", "[", "?", "#", "a=b&", "utm_a=b&", "xn--", "é.", "1.", "0x", "\\", " ", "\t", "//", "-", "_"),
-        lambda text: (links.canonical(text), parse_url(text)),
+        lambda text: (links.canonical(text), links.page_key(text), parse_url(text)),
     ),
     "robots": Format(
         (lambda text: text, lambda text: f"User-agent: *\n{text}", lambda text: f"User-agent: *\nDisallow: /{text}"),

@@ -45,7 +45,9 @@ from .pages.write.style import CLEAN, LEAN, Style
 if TYPE_CHECKING:
     from .api.answers import Chat, aask, asearch, ask, astream, search
     from .api.index import Index
+    from .api.sites import SiteMap, map_site
     from .index.terms import Retrieval
+    from .web.site.scope import SiteRules
 
 __all__ = [
     "CLEAN",
@@ -75,6 +77,8 @@ __all__ = [
     "Retrieval",
     "SearchRequest",
     "Settings",
+    "SiteMap",
+    "SiteRules",
     "Span",
     "Style",
     "UnknownEngine",
@@ -89,6 +93,7 @@ __all__ = [
     "clean",
     "extract",
     "load_settings",
+    "map_site",
     "metadata",
     "prune",
     "read",
@@ -98,6 +103,7 @@ __all__ = [
 
 _LATER = dict.fromkeys(("Chat", "aask", "asearch", "ask", "astream", "search"), "api.answers")
 _LATER |= {"Index": "api.index", "Retrieval": "index.terms"}
+_LATER |= {"SiteMap": "api.sites", "SiteRules": "web.site.scope", "map_site": "api.sites"}
 """Modules that are loaded when a name of theirs is first used: who cleans and prunes pages needs none of them."""
 
 

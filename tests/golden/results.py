@@ -28,8 +28,9 @@ from prunus.index.chunk import chunk_tree
 from prunus.models.embed.static import Engine as Static
 from prunus.models.llm.scripted import Engine as Scripted
 from prunus.models.tokens.smollm2 import Engine as SmolLM2
+from prunus.pages.links import page_key
 from prunus.web.fetch.links import promising_links
-from prunus.web.search._merge import canonical, fuse
+from prunus.web.search._merge import fuse
 
 FOLDER: Final = Path(__file__).parent
 SITE: Final = FOLDER.parents[1] / "examples" / "site"
@@ -394,7 +395,7 @@ def merged_hits() -> str:
             _hit("https://twice.org", "")
         ]
     lines = [f"{hit.rank} {hit.url} {hit.title}" for hit in fuse([first, second, third])]
-    return "\n".join([*lines, canonical("https://www.Shop.org:443/a%20b/?b=2&a=1&gclid=9#x")])
+    return "\n".join([*lines, page_key("https://www.Shop.org:443/a%20b/?b=2&a=1&gclid=9#x")])
 
 
 def _ranked(candidates: Sequence[Candidate], question: str) -> list[str]:

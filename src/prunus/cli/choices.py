@@ -107,6 +107,45 @@ def origin(function: F) -> F:
     )(function)
 
 
+def site_options(function: F) -> F:
+    """Add the options that say which pages of a site are meant."""
+    for option in (
+        click.option(
+            "--alike",
+            type=click.IntRange(1),
+            metavar="N",
+            help="Addresses at most that differ only in numbers or behind the ? and that only links name; 200.",
+        ),
+        click.option("--pages", type=click.IntRange(1), metavar="N", help="Pages at most; as max_files, 10000."),
+        click.option("--depth", type=click.IntRange(0), metavar="N", help="Links at most between URL and a page."),
+        click.option("--exclude", multiple=True, metavar="PATTERN", help="No pages that match; repeatable."),
+        click.option(
+            "--include",
+            multiple=True,
+            metavar="PATTERN",
+            help="Only pages that match, as /guide/ or *.html$, as in robots.txt; repeatable.",
+        ),
+        click.option(
+            "--scope",
+            type=Choice(["prefix", "host", "domain"]),
+            help="What the site is: the folder of URL (prefix, the default), its host, or all hosts of its domain.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def site_rules(flags: Mapping[str, Any], settings: Settings) -> Any:
+    """Return the rules of a site of a command line."""
+    from ..web.site.scope import SiteRules  # here: most commands read no site
+
+    names = ("scope", "include", "exclude", "depth", "alike", "question")
+    given = {name: flags[name] for name in names if flags.get(name)} | {"pages": flags["pages"] or settings.max_files}
+    if flags["depth"] is not None:
+        given["depth"] = flags["depth"]
+    return SiteRules(**given)
+
+
 def shown_only(function: F) -> F:
     """Add ``--shown-only``, which sets the setting of that name."""
     text = "Leave out the speaker notes, comments, hidden sheets and hidden slides of documents."

@@ -29,6 +29,7 @@ COMMANDS: Final = {
     "index": "Build a tree of summaries over documents, and search it.",
     "batch": "Run many jobs, or do the same with every page, and resume.",
     "fetch": "Fetch pages unchanged, within the configured limits.",
+    "map": "List the addresses of a site.",
     "cache": "Show or clear the caches on disk.",
     "serve": "Serve Prunus over HTTP, and as a model to OpenAI's clients.",
     "mcp": "Give an assistant Prunus as tools, over the Model Context Protocol.",

@@ -1,11 +1,11 @@
-"""The links of a document: absolute targets, link texts, and the text around them."""
+"""The links of a document: absolute targets, link texts, and the text around them; and what it tells crawlers."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urljoin, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urljoin, urlsplit, urlunsplit
 
 from ..core.text.numbers import bounded_int
 from .clean import rules
@@ -22,7 +22,21 @@ _REFRESHED: Final = re.compile(
 _AROUND: Final = 200  # code points of context on each side of a link
 _CHROME: Final = frozenset({"nav", "footer", "aside", "header"})
 _PORTS: Final = {"http": ":80", "https": ":443"}
-_TRACKING: Final = re.compile(r"(?:^|&)(?:utm_\w+|gclid|fbclid|msclkid|mc_[ce]id|ref_src)=[^&]*")
+_NOISE: Final = re.compile(
+    r"utm_\w+|gclid|dclid|gbraid|wbraid|fbclid|msclkid|yclid|igshid|mc_[ce]id|_hs\w+|ref_src|srsltid|spm"
+    r"|phpsessid|jsessionid|aspsessionid\w*|session_?id|cfid|cftoken|zenid|oscsid",
+    re.IGNORECASE,
+)
+"""Parameters that track a reader or hold a session: they change no page."""
+
+_SHORT_SESSION: Final = re.compile(r"(?:sid|s)=[0-9a-f]{20,128}", re.IGNORECASE)
+"""A session under a name that may also be that of something else."""
+
+_PATH_SESSION: Final = re.compile(r";(?:jsessionid|phpsessid|sid)=[^/;]*", re.IGNORECASE)
+_FEEDS: Final = frozenset({"application/rss+xml", "application/atom+xml"})
+_INDEX: Final = re.compile(r"/(?:index|default)\.(?:html?|php|aspx?|jsp)$", re.IGNORECASE)
+_SAFE_PATH: Final = "/:@!$&'()*+,;=-._~"
+_MOST_LINKS: Final = 5_000  # links of one page that a crawler is told
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +96,103 @@ def refresh_target(content: bytes, charset: str, most: int) -> str:
     return ""
 
 
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What a page tells a crawler.
+
+    :param links: target and text of each link that may be followed, each target once; targets are absolute, without
+        fragments, and not checked.
+    :param noindex: the page asks not to be kept.
+    :param feeds: addresses of its feeds.
+    """
+
+    links: tuple[tuple[str, str], ...] = ()
+    noindex: bool = False
+    feeds: tuple[str, ...] = ()
+
+
 def canonical(url: str) -> str:
-    """Return an address in canonical form: host in lower case, no default port, no fragment, no tracking parameters."""
+    """Return an address in canonical form: host in lower case, no default port, no fragment, no tracking, no session.
+
+    It can be fetched; :func:`page_key` tells whether two addresses are those of one page.
+    """
     try:
         parts = urlsplit(url)
     except ValueError:
         return url
     scheme, place = parts.scheme.lower(), parts.netloc.lower()
     place = place.removesuffix(_PORTS.get(scheme, "\0"))
-    query = _TRACKING.sub("", parts.query).lstrip("&")
-    return urlunsplit((scheme, place, parts.path or ("/" if place else ""), query, ""))
+    path = _PATH_SESSION.sub("", parts.path) if ";" in parts.path else parts.path
+    query = "&".join(pair for pair in parts.query.split("&") if not _is_noise(pair)) if parts.query else ""
+    return urlunsplit((scheme, place, path or ("/" if place else ""), query, ""))
+
+
+def page_key(url: str) -> str:
+    """Return what the addresses of one page have in common; it cannot be fetched.
+
+    Left out are the scheme, ``www.``, a default port, the fragment, tracking and sessions, a slash or ``index.html``
+    at the end of the path, and the order of parameters.
+    """
+    try:
+        parts = urlsplit(canonical(url))
+        port = parts.port
+    except ValueError:
+        return url
+    if parts.scheme not in ("http", "https"):
+        return url
+    host = (parts.hostname or "").rstrip(".").removeprefix("www.")
+    host_and_port = f"{host}:{port}" if port and port not in (80, 443) else host
+    path = parts.path.replace("%2f", "%2F").replace("%2F", "%252F")  # a slash that separates nothing
+    path = quote(unquote(path, errors="replace"), safe=_SAFE_PATH, errors="replace")
+    path = _INDEX.sub("", path).rstrip("/")
+    query = urlencode(sorted(parse_qsl(parts.query[:4_000], keep_blank_values=True)), errors="replace")
+    return f"{host_and_port}{path}{'?' + query if query else ''}"
+
+
+def _is_noise(pair: str) -> bool:
+    """Tell whether ``name=value`` changes no page."""
+    return bool(_NOISE.fullmatch(pair.partition("=")[0]) or _SHORT_SESSION.fullmatch(pair))
+
+
+def outline_of(content: bytes | str, url: str, charset: str = "", robots_tag: str = "", agent: str = "") -> Outline:
+    """Return what an HTML page tells a crawler: its links, also hidden ones, and its wishes.
+
+    ``nofollow`` of a link or of the page takes its links away.
+
+    :param robots_tag: the header X-Robots-Tag.
+    :param agent: the crawler's name, which a page may name in place of ``robots``.
+    """
+    base, feeds = "", list[str]()
+    wishes = _wishes(robots_tag, agent)
+    found: dict[str, str] = {}
+    for node in parse(content, charset).descendants:
+        if not isinstance(node, Element):
+            continue
+        if node.tag in ("a", "area"):
+            target = _resolve(base or url, (node.attr("href") or "").strip())
+            if target and "nofollow" not in (node.attr("rel") or "").lower().split() and len(found) < _MOST_LINKS:
+                text = " ".join(node.text[:_AROUND].split())
+                found[target] = found.get(target) or text
+        elif node.tag == "base" and not base:
+            base = _resolve(url, (node.attr("href") or "").strip())
+        elif node.tag == "meta" and (node.attr("name") or "").strip().lower() in ("robots", agent.lower()):
+            wishes |= _wishes(node.attr("content") or "", agent)
+        elif node.tag == "link" and (node.attr("type") or "").strip().lower() in _FEEDS:
+            feeds.append(_resolve(base or url, (node.attr("href") or "").strip()))
+    links = {} if wishes & {"nofollow", "none"} else found
+    return Outline(tuple(links.items()), bool(wishes & {"noindex", "none"}), tuple(filter(None, feeds)))
+
+
+def _wishes(text: str, agent: str) -> set[str]:
+    """Return the words of a robots tag that are for everyone or for one crawler: ``noindex, other: nofollow``."""
+    wishes, named = set[str](), ""
+    for part in text[: _AROUND * 5].lower().split(","):
+        name, colon, rest = part.partition(":")
+        if colon and name.strip() not in ("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"):
+            named, part = name.strip(), rest
+        if named in ("", agent.lower()):
+            wishes.add(part.strip())
+    return wishes
 
 
 def links_of(tree: Tree) -> list[Link]:

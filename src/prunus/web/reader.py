@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from ..core.errors import BadInput, BadPage, MissingExtra, OutsideFailed, PrunusError, errors_of_page
 from ..core.settings import Settings
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _MIB: Final = 1024 * 1024
+_NOT_MODIFIED: Final = 304
 _HTML: Final = ("", "text/html", "application/xhtml+xml")
 
 
@@ -173,18 +174,22 @@ class PageReader:
     """Reads pages from the web: caches them, obeys robots.txt, detects walls, and renders empty shells.
 
     :param settings: permissions and limits.
+    :param conditions: see :class:`.fetch.http.HttpFetcher`.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, conditions: Callable[[str], Mapping[str, str]] | None = None) -> None:
         from .fetch.http import HttpFetcher
         from .fetch.robots import Robots
 
         self.settings = settings
         door = make_door(settings)
-        self._robots = Robots(door) if settings.robots else None
+        self._robots_files = Robots(door)
+        self._robots = self._robots_files if settings.robots else None
         cache = _usable(settings, lambda _: open_cache(settings, door)) if settings.cache_mb else None
         self._door = door
-        self._http: HttpFetcher = HttpFetcher(door, _fetch_rules(settings), cache=cache, robots=self._robots)
+        self._http: HttpFetcher = HttpFetcher(
+            door, _fetch_rules(settings), cache=cache, robots=self._robots, conditions=conditions
+        )
         self._browser: BrowserFetcher | None = None
         self._browser_missing = ""
         self._snapshots = _usable(settings, open_snapshots) if settings.snapshots_mb else None
@@ -203,18 +208,47 @@ class PageReader:
             raise self._explain_error(error) from error
         return await self._finish(page)
 
-    async def fetch_many(self, urls: Sequence[str]) -> AsyncGenerator[Page | PrunusError, None]:
-        """Yield the page or error of every URL, in order; a failure ends only its own page."""
+    async def fetch_many(self, urls: Iterable[str], limit: int = 0) -> AsyncGenerator[Page | PrunusError, None]:
+        """Yield the page or error of every URL, in order; a failure ends only its own page.
+
+        :param limit: see :meth:`.fetch.http.HttpFetcher.fetch_many`.
+        """
         if self.settings.browser == "always":
             for url in urls:
                 yield await _or_error(url, self.fetch(url))
             return
-        async with self._http, aclosing(self._http.fetch_many(urls, ordered=True)) as pages:
+        async with self._http, aclosing(self._http.fetch_many(urls, limit, ordered=True)) as pages:
             async for _, page in pages:
                 if isinstance(page, PrunusError):
                     yield self._explain_error(page)
                 else:
                     yield await _or_error(page.url, self._finish(page))
+
+    async def fetch_files(self, urls: Sequence[str]) -> AsyncGenerator[Page | PrunusError, None]:
+        """Yield the file or error of every URL, in order, as it came: it is no page to show, such as a sitemap."""
+        async with aclosing(self._http.fetch_many(urls, ordered=True)) as files:
+            async for _, file in files:
+                yield file
+
+    async def sitemaps(self, url: str) -> tuple[str, ...]:
+        """Return the sitemaps that the robots.txt of a URL's origin names, whether or not its rules are obeyed."""
+        async with self._door.async_client() as client:
+            return await self._robots_files.sitemaps(client, self._door.check_url(url))
+
+    def allows(self, url: str) -> bool:
+        """Tell whether the door and the robots.txt that was read allow a URL."""
+        try:
+            checked = self._door.check_url(url)
+        except BadInput:
+            return False
+        return self._robots is None or self._robots.allows(checked)
+
+    def stored(self, snapshot: str, url: str) -> Page | None:
+        """Return a page that was read before, from its snapshot; None where that is no longer kept."""
+        try:
+            return self._snapshots.get(snapshot, url) if self._snapshots is not None else None
+        except BadPage:
+            return None
 
     async def fetch_as_completed(self, urls: Sequence[str]) -> AsyncGenerator[tuple[str, Page | PrunusError], None]:
         """Yield (URL, page or error), the first finished first, so that a slow page delays no other."""
@@ -242,6 +276,8 @@ class PageReader:
         """
         if (fetched := FETCHED.get()) is not None:
             fetched.size += len(page.content)
+        if page.status == _NOT_MODIFIED:
+            return page
         page = await in_a_thread(lambda: self._mark_wall(page))
         if not rendered:
             page = await self._render_if_shell(page)
@@ -352,21 +388,31 @@ def fetch_each(settings: Settings, urls: Sequence[str]) -> Generator[Page | Prun
 
     Closing the generator, or Ctrl-C, cancels all requests.
     """
+    yield from blocking(PageReader(settings).fetch_many(urls))
+
+
+def blocking(items: AsyncGenerator[T, None]) -> Generator[T, None, None]:
+    """Yield the items of an asynchronous generator in plain code; it works ahead in a thread.
+
+    Closing the generator, or Ctrl-C, closes the other.
+    """
     with _loop() as call:
-        pages = PageReader(settings).fetch_many(urls)
         try:
             while True:
-                page = call(_next(pages))
-                if page is None:
+                item = call(_next(items))
+                if item is _END:
                     return
-                yield page
+                yield cast("T", item)
         except GeneratorExit:  # the caller stopped early; after Ctrl-C _loop cancels the remaining tasks
-            call(pages.aclose())
+            call(items.aclose())
             raise
 
 
-async def _next(pages: AsyncGenerator[Page | PrunusError, None]) -> Page | PrunusError | None:
-    return await anext(pages, None)
+_END: Final = object()
+
+
+async def _next(items: AsyncGenerator[T, None]) -> T | object:
+    return await anext(items, _END)
 
 
 @contextmanager

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from prunus.core.errors import BadInput, OutsideFailed
 from prunus.core.types import Hit, Results, SearchRequest
-from prunus.web.search._merge import Merged, canonical, fuse
+from prunus.pages.links import page_key
+from prunus.web.search._merge import Merged, fuse
 from prunus.web.search._wire import SearchFailed
 
 LONG = "The gauge at the mouth of the river has been read every quarter of an hour since the spring of 1871."
@@ -53,7 +54,7 @@ DOWN = OutsideFailed("search a: HTTP 500", subject="a")
      "https://example.org/a?utm_source=n&x=1&gclid=9&y=2", "https://example.org./a?x=1&y=2"],
 )  # fmt: skip
 def test_addresses_of_one_page_are_one(other: str) -> None:
-    assert canonical(other) == canonical("https://example.org/a?x=1&y=2")
+    assert page_key(other) == page_key("https://example.org/a?x=1&y=2")
 
 
 @pytest.mark.parametrize(
@@ -61,13 +62,13 @@ def test_addresses_of_one_page_are_one(other: str) -> None:
               "https://sub.example.org/a?x=1", "https://example.org/a"],
 )  # fmt: skip
 def test_addresses_of_other_pages_stay_apart(other: str) -> None:
-    assert canonical(other) != canonical("https://example.org/a?x=1")
+    assert page_key(other) != page_key("https://example.org/a?x=1")
 
 
 @given(st.text(max_size=60))
 def test_any_text_has_a_canonical_address(text: str) -> None:
-    assert canonical(canonical(text)) is not None
-    assert canonical("https://example.org/" + text)
+    assert page_key(page_key(text)) is not None
+    assert page_key("https://example.org/" + text)
 
 
 def test_ranks_are_summed_reciprocally() -> None:

@@ -11,11 +11,12 @@ import random
 import re
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
+from itertools import count
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -122,15 +123,21 @@ Work: TypeAlias = Callable[[str], Awaitable[Page | PrunusError]]
 async def run_all(work: Work, urls: Iterable[str], limit: int, ordered: bool) -> AsyncGenerator[Result, None]:
     """Yield the result of ``work`` for every URL; closing the generator cancels and awaits all tasks.
 
+    An iterator that has no URL now is asked again after the next result, which may have brought some.
+
     :param limit: most URLs under way, finished but not yet yielded ones included.
     :param ordered: whether to yield in the order of the URLs; else the first finished comes first.
     """
     running: deque[asyncio.Task[Result]] = deque()
-    tasks = _tasks(work, urls)
+    source, positions = iter(urls), count()
+
+    async def numbered(position: int, url: str) -> Result:
+        return position, await work(url)
+
     try:
         while True:
-            while len(running) < max(1, limit) and (task := next(tasks, None)) is not None:
-                running.append(task)
+            while len(running) < max(1, limit) and (url := next(source, None)) is not None:
+                running.append(asyncio.get_running_loop().create_task(numbered(next(positions), url)))
             if not running:
                 return
             finished = running[0] if ordered else await _first_finished(running)
@@ -141,16 +148,6 @@ async def run_all(work: Work, urls: Iterable[str], limit: int, ordered: bool) ->
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
-
-
-def _tasks(work: Work, urls: Iterable[str]) -> Iterator[asyncio.Task[Result]]:
-    """Start the task of each URL lazily, when the caller takes it."""
-
-    async def numbered(position: int, url: str) -> Result:
-        return position, await work(url)
-
-    for position, url in enumerate(urls):
-        yield asyncio.get_running_loop().create_task(numbered(position, url))
 
 
 async def _first_finished(running: Iterable[asyncio.Task[Result]]) -> asyncio.Task[Result]:
@@ -240,6 +237,8 @@ class HttpFetcher:
     :param cache: the HTTP cache; None for no cache.
     :param robots: the robots.txt rules; None ignores robots.txt, which only the operator may choose.
     :param clock: time and randomness.
+    :param conditions: returns headers that make the request of a URL conditional, from what the caller keeps of its
+        page. Where the server confirms that, the page has the status 304 and no content.
     """
 
     def __init__(
@@ -250,7 +249,9 @@ class HttpFetcher:
         cache: Cache | None = None,
         robots: Robots | None = None,
         clock: Clock | None = None,
+        conditions: Callable[[str], Mapping[str, str]] | None = None,
     ) -> None:
+        self._conditions = conditions
         self._door = door
         self._rules = rules or FetchRules()
         self._cache = cache
@@ -326,6 +327,8 @@ class HttpFetcher:
         visited: set[tuple[str, str]] = set()
         for _ in range(limits.max_redirects + 1):
             page = await self._hop(session, url, cookies, budget)
+            if page.status == HTTPStatus.NOT_MODIFIED and self._conditions is not None:
+                return page
             refresh = page.status not in _REDIRECTS or "location" not in page.headers
             location = _refresh(_success_or_raise(page, self._clock.now())) if refresh else page.headers["location"]
             if not location:
@@ -397,7 +400,8 @@ class HttpFetcher:
         """Send one request and return its response as a page; a page of a redirect or error may lack its content."""
         key = str(url)
         cache = self._cache
-        conditions = cache.validators(key) if cache and not len(cookies) else {}
+        asked = self._conditions(key) if self._conditions is not None and not len(cookies) else {}
+        conditions = asked or (cache.validators(key) if cache and not len(cookies) else {})
         while True:
             request = client.build_request("GET", key, headers={**self.request_headers, **conditions})
             cookies.set_cookie_header(request)
@@ -413,6 +417,8 @@ class HttpFetcher:
             headers = dict(response.headers)  # lower-case names; repeated headers joined
             if LOCATION in response.extensions:
                 headers["location"] = response.extensions[LOCATION]
+            if response.status_code == HTTPStatus.NOT_MODIFIED and asked:
+                return _page(key, response.status_code, headers, b"", answered)
             if response.status_code != HTTPStatus.NOT_MODIFIED or not conditions or cache is None:
                 break
             confirmed = cache.revalidate(key, headers, answered)

@@ -18,7 +18,7 @@ from ...core.text.words import guess_language
 from ...pages.links import Link, canonical, links_of
 from ...pages.tree import Tree
 
-__all__ = ["Promising", "promising_links"]
+__all__ = ["NO_PAGE", "Promising", "promising_links", "score_links"]
 
 _CHROME_WEIGHT: Final = 0.5  # of links that are only in menus and footers
 _DENSE_WEIGHT: Final = 0.5  # of the similarity of embeddings beside BM25, whose best score is 1
@@ -34,7 +34,7 @@ _ACTION: Final = re.compile(
 )
 """Paths of actions, which a fetch must not trigger (log out, delete), and of pages about the site itself."""
 
-_NO_PAGE: Final = re.compile(
+NO_PAGE: Final = re.compile(
     r"\.(?:png|jpe?g|gif|webp|avif|svg|ico|css|m?js|json|map|woff2?|ttf|mp[34]|webm|ogg|wav|avi|mov|zip|t?gz|bz2|xz|7z|rar"
     r"|exe|dmg|apk|deb|rpm|iso|bin)$",
     re.IGNORECASE,
@@ -74,18 +74,11 @@ def promising_links(tree: Tree, query: str, count: int, embedder: Embedder | Non
     links = _merged([link for link in links_of(tree) if _is_page(link.target)][:_MOST])
     if not links or count < 1:
         return []
-    texts = [f"{link.text}\n{_url_words(link.target)}" for link in links]
     # no context for links in menus: it has nothing to do with them
     around = ["" if link.chrome else f"{link.heading}\n{link.around}" for link in links]
     language = guess_language(query, tree.lang or "en")
-    scores = BM25(texts, around, language=language, above_weight=_AROUND_WEIGHT).scores(query)
-    if scores.max() > 0:
-        scores = scores / scores.max()
-    if embedder is not None:
-        meaning = Likeness(embedder)
-        dense = _dense(meaning, query, [link.text for link in links])
-        wider = _dense(meaning, query, [f"{link.text}\n{beside}" for link, beside in zip(links, around, strict=True)])
-        scores = scores + _DENSE_WEIGHT * np.maximum(dense, wider)
+    targets = [link.target for link in links]
+    scores = score_links([link.text for link in links], targets, around, query, language, embedder)
     scores = scores * np.where([link.chrome for link in links], _CHROME_WEIGHT, 1.0)
     order = np.argsort(-scores, kind="stable")[:count]
     return [
@@ -93,6 +86,30 @@ def promising_links(tree: Tree, query: str, count: int, embedder: Embedder | Non
         for i in order
         if scores[i] > 0
     ]
+
+
+def score_links(
+    texts: Sequence[str],
+    targets: Sequence[str],
+    around: Sequence[str],
+    query: str,
+    language: str,
+    embedder: Embedder | None = None,
+) -> NDArray[np.float64]:
+    """Return how much each link promises for a question, see :func:`promising_links`.
+
+    :param around: the text around each link.
+    """
+    words = [f"{text}\n{_url_words(target)}" for text, target in zip(texts, targets, strict=True)]
+    scores = BM25(words, around, language=language, above_weight=_AROUND_WEIGHT).scores(query)
+    if scores.max() > 0:
+        scores = scores / scores.max()
+    if embedder is None:
+        return scores
+    meaning = Likeness(embedder)
+    dense = _dense(meaning, query, texts)
+    wider = _dense(meaning, query, [f"{text}\n{beside}" for text, beside in zip(texts, around, strict=True)])
+    return scores + _DENSE_WEIGHT * np.maximum(dense, wider)
 
 
 def _dense(meaning: Likeness, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
@@ -119,7 +136,7 @@ def _merged(links: Sequence[Link]) -> list[Link]:
 def _is_page(target: str) -> bool:
     """Tell whether a URL looks like a page, not a file or an action."""
     parts = urlsplit(target)
-    return not _NO_PAGE.search(parts.path) and not _ACTION.search(f"{parts.path}?{parts.query}")
+    return not NO_PAGE.search(parts.path) and not _ACTION.search(f"{parts.path}?{parts.query}")
 
 
 def _url_words(target: str) -> str:

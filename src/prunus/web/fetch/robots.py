@@ -30,6 +30,8 @@ _MAX_REDIRECTS: Final = 5
 _REDIRECTS: Final = (301, 302, 303, 307, 308)
 _TOKEN: Final = re.compile(r"[A-Za-z_-]+")
 _NUMBER: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
+_SITEMAP: Final = re.compile(r"^[ \t]*sitemap[ \t]*:[ \t]*(\S+)", re.IGNORECASE | re.MULTILINE)
+_MOST_SITEMAPS: Final = 100  # of one file
 _ESCAPE: Final = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _HOST_FAILURES: Final = ("dns", "connect", "tls")
@@ -44,17 +46,19 @@ class Policy:
 
     :param rules: (path pattern, whether it allows), the longest pattern first; of equal length, allowing first.
     :param delay: seconds between two requests.
+    :param sitemaps: the addresses of the file's ``Sitemap`` lines, which are for every robot.
     """
 
     rules: tuple[tuple[str, bool], ...] = ()
     delay: float = 0.0
+    sitemaps: tuple[str, ...] = ()
 
     def allows(self, target: str) -> bool:
         """Tell whether a path with its query may be fetched: the longest matching rule decides (§2.2.2)."""
-        path = _normalise(target)
+        path = normal_path(target)
         if path.partition("?")[0] == "/robots.txt":
             return True
-        return next((allow for pattern, allow in self.rules if _matches(pattern, path)), True)
+        return next((allow for pattern, allow in self.rules if matches(pattern, path)), True)
 
 
 def read_policy(text: str, agent: str) -> Policy:
@@ -73,10 +77,10 @@ def read_policy(text: str, agent: str) -> Policy:
         elif "*" in agents:
             wildcard_lines += lines
     lines = named_lines if named else wildcard_lines
-    rules = [(_normalise(value), key == "allow") for key, value in lines if key != "crawl-delay" and value]
+    rules = [(normal_path(value), key == "allow") for key, value in lines if key != "crawl-delay" and value]
     delays = [bounded_float(value, 0.0) for key, value in lines if key == "crawl-delay" and _NUMBER.fullmatch(value)]
     rules.sort(key=lambda rule: (-len(rule[0]), not rule[1]))
-    return Policy(tuple(rules), max(delays, default=0.0))
+    return Policy(tuple(rules), max(delays, default=0.0), tuple(_SITEMAP.findall(text)[:_MOST_SITEMAPS]))
 
 
 def _groups(text: str) -> Iterator[tuple[set[str], list[tuple[str, str]]]]:
@@ -99,7 +103,7 @@ def _groups(text: str) -> Iterator[tuple[set[str], list[tuple[str, str]]]]:
     yield agents, lines
 
 
-def _normalise(path: str) -> str:
+def normal_path(path: str) -> str:
     """Normalise a path for comparison: escape octets outside ASCII, unescape unreserved ones (§2.2.2)."""
 
     def unescape(escape: re.Match[str]) -> str:
@@ -109,7 +113,7 @@ def _normalise(path: str) -> str:
     return _ESCAPE.sub(unescape, quote(path, safe="/%:@!$&'()*+,;=-._~?[]|"))
 
 
-def _matches(pattern: str, path: str) -> bool:
+def matches(pattern: str, path: str) -> bool:
     """Match a pattern with ``*`` and a final ``$``.
 
     Not a regular expression: a hostile pattern costs at most one linear search of the path per part.
@@ -179,10 +183,7 @@ class Robots:
         :raises RefusedUrl: robots.txt forbids the URL (kind ``robots``), or the host is internal.
         :raises FetchFailed: robots.txt cannot be read, and then the standard forbids every URL (§2.3.1.4).
         """
-        cached = self._cache.get(url.origin)
-        if cached is None or cached.until <= self._clock():
-            cached = await self._read(client, url)
-            self._remember(url.origin, cached)
+        cached = await self._current(client, url)
         if cached.policy is None:
             if cached.kind in _HOST_FAILURES:
                 raise FetchFailed(str(url), cached.kind, cached.why)
@@ -191,6 +192,24 @@ class Robots:
         if not cached.policy.allows(url.target):
             raise RefusedUrl(str(url), "robots", f"the site's robots.txt forbids {self.agent} to read it", _WAY_OUT)
         return cached.policy.delay
+
+    async def sitemaps(self, client: httpx.AsyncClient, url: Url) -> tuple[str, ...]:
+        """Return the sitemaps that the robots.txt of a URL's origin names."""
+        policy = (await self._current(client, url)).policy
+        return policy.sitemaps if policy else ()
+
+    def allows(self, url: Url) -> bool:
+        """Tell whether a URL may be fetched by the files that were read; asks for none."""
+        cached = self._cache.get(url.origin)
+        return cached is None or cached.policy is None or cached.policy.allows(url.target)
+
+    async def _current(self, client: httpx.AsyncClient, url: Url) -> _Cached:
+        """Return the file of an origin, which is read where there is none that is valid."""
+        cached = self._cache.get(url.origin)
+        if cached is None or cached.until <= self._clock():
+            cached = await self._read(client, url)
+            self._remember(url.origin, cached)
+        return cached
 
     async def _read(self, client: httpx.AsyncClient, url: Url) -> _Cached:
         """Read and parse the file of an origin."""

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from ...core.errors import BadInput, OutsideFailed
 from ...core.ports import SearchProvider
 from ...core.text.bm25 import tokens
 from ...core.types import Hit, Results, SearchRequest
+from ...pages.links import page_key
 from ._wire import SearchFailed
 
 RRF: Final = 60
@@ -28,33 +27,6 @@ _LEAST: Final = 8
 _COMPARED: Final = 200
 """Most hits to deduplicate by text, and most words of each; a bound because all pairs are compared."""
 
-_TRACKING: Final = re.compile(
-    r"utm_\w+|gclid|dclid|gbraid|wbraid|fbclid|msclkid|yclid|igshid|mc_[ce]id|_hs\w+|ref_src|srsltid|spm"
-)
-_SAFE_PATH: Final = "/:@!$&'()*+,;=-._~"
-
-
-def canonical(url: str) -> str:
-    """Normalise a URL for comparison: drop scheme, ``www.``, default port, fragment and tracking parameters.
-
-    The result is not a URL that can be fetched.
-    """
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        return url
-    if parts.scheme not in ("http", "https"):
-        return url
-    host = (parts.hostname or "").rstrip(".").removeprefix("www.")
-    host_and_port = f"{host}:{port}" if port and port not in (80, 443) else host
-    path = quote(unquote(parts.path, errors="replace"), safe=_SAFE_PATH, errors="replace").rstrip("/")
-    fields = [
-        pair for pair in parse_qsl(parts.query[:4_000], keep_blank_values=True) if not _TRACKING.fullmatch(pair[0])
-    ]
-    query = urlencode(sorted(fields), errors="replace")
-    return f"{host_and_port}{path}{'?' + query if query else ''}"
-
 
 def fuse(lists: Sequence[Sequence[Hit]], constant: int = RRF) -> list[Hit]:
     """Merge ranked lists by reciprocal rank fusion, best first, each page once.
@@ -68,7 +40,7 @@ def fuse(lists: Sequence[Sequence[Hit]], constant: int = RRF) -> list[Hit]:
     for hits in lists:
         seen: set[str] = set()
         for rank, hit in enumerate(hits, 1):
-            key = canonical(hit.url)
+            key = page_key(hit.url)
             merged[key] = _merge_hits(merged[key], hit) if key in merged else hit
             if key not in seen:
                 seen.add(key)

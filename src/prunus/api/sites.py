@@ -1,0 +1,86 @@
+"""`map_site`: the addresses of a site, from its lists and its links."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+
+from ..core.errors import BadInput, OutsideFailed
+from ..core.settings import Settings, load_settings
+from ..pages.sources import is_address
+from ..web.reader import blocking
+from ..web.site.queue import SiteQueue
+from ..web.site.scope import SiteRules
+from ..web.site.walk import SiteWalk
+
+
+@dataclass(frozen=True, slots=True)
+class SiteAddress:
+    """One address of a site.
+
+    :param lastmod: when the page was changed last, by a sitemap or feed, ISO 8601; '' where none says.
+    :param source: what named it first: ``start``, ``sitemap``, ``feed``, ``llms.txt`` or ``link``.
+    :param depth: links between the start and the page, at least as far as they were followed.
+    """
+
+    url: str
+    lastmod: str
+    source: str
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class SiteMap:
+    """The addresses of a site, each page once, in the order in which they were found.
+
+    :param start: the address of the start, after redirects.
+    :param left_out: how many addresses were left out, by reason.
+    :param endless: what addresses look like of which there were too many, numbers as ``#``: calendars and filters.
+    :param notes: lists that the site names and that could not be read.
+    :param asked: requests for pages and lists.
+    """
+
+    start: str
+    addresses: tuple[SiteAddress, ...]
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    endless: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    asked: int = 0
+
+    @property
+    def urls(self) -> list[str]:
+        """The addresses alone."""
+        return [address.url for address in self.addresses]
+
+
+def map_site(url: str, rules: SiteRules | None = None, settings: Settings | None = None) -> SiteMap:
+    """Find the addresses of a site: from robots.txt, sitemaps, feeds, llms.txt and links.
+
+    Only pages nearer to the start than the depth are read, for their links; the default depth is 1, which reads the
+    start alone.
+
+    :param url: where the site begins; what counts as its site is that of the rules, by default its folder.
+    :raises BadInput: the URL is refused.
+    :raises OutsideFailed: the start cannot be read.
+    """
+    if not isinstance(url, str) or not is_address(url):
+        raise BadInput(f"a site is an address, as https://example.org/, not {str(url)[:200]!r}", subject=str(url)[:200])
+    rules = rules or SiteRules()
+    rules = replace(rules, depth=1) if rules.depth is None else rules
+    queue = SiteQueue()
+    walk = SiteWalk(settings or load_settings(), url, rules, queue, purpose="map")
+    with closing(blocking(walk.visits())) as visits:
+        for visit in visits:
+            if visit.entry.source == "start" and visit.error is not None:
+                raise OutsideFailed(str(visit.error), subject=url)
+    entries = queue.entries("read", "stored", "listed", "waiting")
+    found = tuple(SiteAddress(entry.url, entry.lastmod, entry.source, entry.depth) for entry in entries)
+    return SiteMap(
+        queue.fact("base"),
+        found[: rules.pages],
+        dict(walk.left_out),
+        tuple(walk.endless),
+        tuple(walk.notes),
+        walk.asked,
+    )
