@@ -182,7 +182,7 @@ class SiteWalk:
         urls = [entry.url for entry in entries]
         language = guess_language(self._question, "en")
         scores = score_links(texts, urls, [""] * len(urls), self._question, language, self._embedder)
-        return entries[scores.argmax()]
+        return max(zip(scores.tolist(), entries, strict=True), key=lambda scored: scored[0])[1]  # the first of the best
 
     def _conditions(self, url: str) -> Mapping[str, str]:
         """Return what makes the request for a page that is kept conditional."""
