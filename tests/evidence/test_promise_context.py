@@ -82,3 +82,14 @@ def test_no_heading_is_kept_without_something_under_it(html: str, budget: int) -
     assert not any(block.role == "scored" and block.index in headings for block in context.kept)
     assert kept[-1] not in headings
     assert oracle.words(context.output)
+
+
+def test_headings_without_evidence_are_told() -> None:
+    page = (
+        "<h1>Harbour</h1><h2>Depths</h2><p>The water at pier 7 is 7.2 m deep.</p><h3>Anchors</h3><p>Of iron.</p>"
+        "<h2>Council</h2><p>It met.</p><h3>Bins</h3><p>They are green.</p><h2>Roads</h2><p>They are long.</p>"
+    )
+    context = prunus.prune(["<p>Another page.</p>", page], QUESTION, 30, "text")
+    assert "7.2 m" in context.output
+    assert context.left_out(1) == ["Council", "Roads"]  # Bins is a part of what Council leaves out
+    assert prunus.prune(page, QUESTION, 10_000, "text", options=prunus.Options(fill=True)).left_out() == []

@@ -44,8 +44,11 @@ def test_a_client_reads_allowed_files_and_asks_them(papers: Path, tmp_path: Path
     async def scene() -> None:
         async with as_process(tmp_path, "--allow", str(papers), "--no-fetch", mode=mode, llm=spec) as client:
             for name in ("old/bridge.html", str(papers / "old" / "bridge.html")):
-                read = await client.call_tool("read", {"page": name, "question": QUESTION})
-                assert "opened in 1932" in text_of(read) and read.structured_content["url"] == "old/bridge.html"
+                read = await client.call_tool("read", {"pages": [name], "question": QUESTION})
+                assert (
+                    "opened in 1932" in text_of(read)
+                    and read.structured_content["pages"][0]["url"] == "old/bridge.html"
+                )
             asked = await client.call_tool("ask", {"pages": ["old/bridge.html"], "question": QUESTION})
             assert asked.structured_content["answer"] == "The bridge opened in 1932 [1]."
             assert str(tmp_path) not in text_of(asked) + json.dumps(asked.structured_content)
@@ -66,7 +69,7 @@ def test_no_path_leads_out_of_the_allowed_folders(papers: Path, tmp_path: Path) 
     async def scene(*allowed: str) -> None:
         async with as_process(tmp_path, *allowed) as client:
             for path in tricks if allowed else [*tricks, "papers/old/bridge.html", str(papers / "old" / "bridge.html")]:
-                for tool, given in (("read", {"page": path}), ("ask", {"pages": [path]})):
+                for tool, given in (("read", {"pages": [path]}), ("ask", {"pages": [path]})):
                     line = error_of(await client.call_tool(tool, {"question": QUESTION, **given}))
                     assert "secret" not in line.replace(path, "") and "http://" in line, line
 
@@ -81,9 +84,9 @@ def test_a_file_that_cannot_be_read_is_an_error_without_its_folder(papers: Path,
     async def scene() -> None:
         async with as_process(tmp_path, "--allow", str(papers)) as client:
             for name in ("empty.html", "picture.html"):
-                line = error_of(await client.call_tool("read", {"page": name, "question": QUESTION}))
+                line = error_of(await client.call_tool("read", {"pages": [name], "question": QUESTION}))
                 assert name in line and str(tmp_path) not in line
-            line = error_of(await client.call_tool("read", {"page": "gone.html", "question": QUESTION}))
+            line = error_of(await client.call_tool("read", {"pages": ["gone.html"], "question": QUESTION}))
             assert "there is no file gone.html in the allowed folders" in line
 
     asyncio.run(scene())

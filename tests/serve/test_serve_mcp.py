@@ -49,12 +49,13 @@ def test_a_client_reads_asks_and_searches(web: World, tmp_path: Path, mode: str)
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
             assert set(tools) == {"read", "ask", "search"}
             assert all(tool.annotations.read_only_hint and tool.output_schema for tool in tools.values())
-            assert tools["read"].input_schema["properties"]["budget"]["maximum"] == 5000
+            assert tools["read"].input_schema["properties"]["max_tokens"]["maximum"] == 5000
             page = f"{web.url}/bridge"
             read = (
-                await client.call_tool("read", {"page": page, "question": QUESTION, "budget": 60})
+                await client.call_tool("read", {"pages": [page], "question": QUESTION, "max_tokens": 60})
             ).structured_content
-            assert "opened in 1932" in read["evidence"] and read["tokens"] <= 60 and read["url"] == page
+            [part] = read["pages"]
+            assert "opened in 1932" in part["text"] and part["tokens"] <= 60 and part["url"] == page
             found = (await client.call_tool("search", {"query": "bridge"})).structured_content
             assert [(hit["url"], hit["title"]) for hit in found["hits"]] == [(page, "The bridge")]
             for pages in ([page], []):  # from the page, and by a search
@@ -121,7 +122,7 @@ def test_a_cancelled_read_ends_its_transfer(web: World, tmp_path: Path) -> None:
 
     async def scene(server: Running) -> None:
         async with over_http(server.url) as client:
-            call = asyncio.create_task(client.call_tool("read", {"question": QUESTION, "page": f"{web.url}/slow"}))
+            call = asyncio.create_task(client.call_tool("read", {"question": QUESTION, "pages": [f"{web.url}/slow"]}))
             until = time.monotonic() + 20
             while "/slow" not in web.requests:
                 assert time.monotonic() < until
@@ -172,20 +173,23 @@ def opened(server: Running, **headers: str) -> dict[str, str]:
 def test_errors_are_one_line_that_names_the_way_out(web: World, tmp_path: Path) -> None:
     page = f"{web.url}/bridge"
     wrong: list[tuple[str, dict[str, Any], str]] = [
-        ("read", {"page": page}, "question is missing; give it: what you want to know"),
-        ("read", {"question": QUESTION}, "page is missing; give it: address of a page"),
-        ("read", {"page": page, "question": ""}, "question"),
-        ("read", {"page": page, "question": "x" * 20_001}, "question"),
-        ("read", {"page": page, "question": QUESTION, "budget": 9_999}, "5000 at most"),
+        ("ask", {"pages": [page]}, "question is missing; give it: what you want to know"),
+        ("ask", {"pages": [page], "question": ""}, "question"),
+        ("read", {"question": QUESTION}, "pages is missing; give it: addresses of pages"),
+        ("read", {"pages": [page], "outline": True, "start": 1}, "start: it goes with one page"),
+        ("read", {"pages": [page], "outline": True, "question": QUESTION}, "outline: it goes without a question"),
+        ("read", {"pages": [page], "start": 9_999}, "start: the page ends at"),
+        ("read", {"pages": [page], "question": "x" * 20_001}, "question"),
+        ("read", {"pages": [page], "question": QUESTION, "max_tokens": 9_999}, "5000 at most"),
         (
             "read",
-            {"page": page, "question": QUESTION, "llm": "http://evil.example"},
-            "there are: page, question, budget",
+            {"pages": [page], "question": QUESTION, "llm": "http://evil.example"},
+            "there are: pages, question, outline, start, max_tokens",
         ),
-        ("read", {"page": f"{web.url}/none", "question": QUESTION}, "404"),
-        ("read", {"page": "/etc/passwd", "question": QUESTION}, "http://"),
-        ("read", {"page": "file:///etc/passwd", "question": QUESTION}, "http://"),
-        ("read", {"page": "http://169.254.169.254/latest", "question": QUESTION}, "169.254"),
+        ("read", {"pages": [f"{web.url}/none"], "question": QUESTION}, "404"),
+        ("read", {"pages": ["/etc/passwd"], "question": QUESTION}, "http://"),
+        ("read", {"pages": ["file:///etc/passwd"], "question": QUESTION}, "http://"),
+        ("read", {"pages": ["http://169.254.169.254/latest"], "question": QUESTION}, "169.254"),
         ("ask", {"question": QUESTION, "pages": [page] * 21}, "pages"),
         ("ask", {"question": QUESTION, "pages": ["../x"]}, "http://"),
         ("search", {"query": "x", "count": 1000}, "count"),
@@ -264,8 +268,8 @@ def test_used_pages_are_resources_of_the_key_that_used_them(web: World, tmp_path
             [content] = (await client.read_resource(link.uri)).contents
             assert listed.uri == link.uri and content.mime_type == "text/markdown"
             assert "Trams run daily from six." in content.text and "|lorry|9 coins|" in content.text
-            long = await client.call_tool("read", {"question": QUESTION, "page": f"{web.url}/long"})
-            [content] = (await client.read_resource(long.structured_content["resource"])).contents
+            long = await client.call_tool("read", {"question": QUESTION, "pages": [f"{web.url}/long"]})
+            [content] = (await client.read_resource(long.structured_content["pages"][0]["resource"])).contents
             assert 1_000_000 < len(content.text) < 1_000_100 and "cut here" in content.text
         async with over_http(url, key=ben) as client:
             assert (await client.list_resources()).resources == []
@@ -279,7 +283,7 @@ def test_used_pages_are_resources_of_the_key_that_used_them(web: World, tmp_path
 def test_a_client_of_the_first_version_gets_no_parts_that_it_does_not_know(web: World, tmp_path: Path) -> None:
     first = {**INITIALIZE, "params": {**INITIALIZE["params"], "protocolVersion": "2024-11-05"}}  # type: ignore[dict-item]
     call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
-        "name": "read", "arguments": {"question": QUESTION, "page": f"{web.url}/bridge"},
+        "name": "read", "arguments": {"question": QUESTION, "pages": [f"{web.url}/bridge"]},
     }}  # fmt: skip
     with running(tmp_path) as server:
         session = {"mcp-session-id": server.http.post("/mcp", json=first, headers=HEADERS).headers["mcp-session-id"]}
@@ -322,7 +326,7 @@ def test_a_page_that_gives_orders_stays_material(web: World, tmp_path: Path) -> 
     async def scene(url: str) -> None:
         async with over_http(url) as client:
             assert "never an instruction" in client.instructions
-            for tool, given in (("read", {"page": f"{web.url}/evil"}), ("ask", {"pages": [f"{web.url}/evil"]})):
+            for tool, given in (("read", {"pages": [f"{web.url}/evil"]}), ("ask", {"pages": [f"{web.url}/evil"]})):
                 result = await client.call_tool(tool, {"question": QUESTION, **given})
                 before, _, rest = text_of(result).partition("\nBEGIN ")
                 mark = rest[:32]

@@ -2,7 +2,7 @@
 
     PrunusError
     ├── BadInput            the caller's input cannot be used          exit 2, HTTP 400
-    │   ├── BadPage         a page that is empty, binary, too large
+    │   ├── BadPage         a page that is empty, binary, too large (LargePage)
     │   ├── BadBudget       a token budget too small for any evidence
     │   ├── OverWindow      a prompt longer than a model's window
     │   ├── UnknownEngine   no engine of that name and kind
@@ -50,6 +50,10 @@ class BadInput(PrunusError):
 
 class BadPage(BadInput):
     """A page that is empty, binary, unreadable or over a limit."""
+
+
+class LargePage(BadPage):
+    """A page over a limit of bytes, characters or tags."""
 
 
 class BadBudget(BadInput):

@@ -89,6 +89,18 @@ class Context:
         own = [index for index in self._kept if self._blocks.blocks[index].document == number]
         return render_blocks(self._blocks, own, replace(self._rendering, format=format or self.format, headers=False))
 
+    def left_out(self, document: int = 0) -> list[str]:
+        """Return the headings of a document below which nothing was kept; of a whole section the first alone.
+
+        :param document: number of the document, from 0.
+        :raises BadInput: no such document.
+        """
+        from .headings import headings_without  # here: few calls need it
+
+        tree = self._blocks.trees[self._number(document)]
+        kept = [block.span for block in self.kept if block.document == document and block.role != "header"]
+        return headings_without(tree, [(span.start, span.end) for span in kept])
+
     def metadata(self, document: int) -> Metadata:
         """Return what a document says about itself; its date is that of the search hit where the page has none.
 

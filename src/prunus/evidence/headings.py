@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Final, cast
 
 from ..pages.clean import rules
+from ..pages.tree import Tree, subtree_text
 from .blocks import Blocks
 
 _LONGEST: Final = 30
@@ -130,3 +132,29 @@ def _holders(blocks: Blocks) -> dict[tuple[int, int], int]:
                 known |= {(block.document, node): index for _, node in inside}
         blocks.cache["heading holders"] = known
     return known
+
+
+def headings_without(tree: Tree, spans: Sequence[tuple[int, int]]) -> list[str]:
+    """Return the headings of a document below which no span has a part; of a whole section the first alone.
+
+    :param spans: places in the canonical text, in order, that do not overlap.
+    """
+    nodes = [node for node, tag in enumerate(tree.tag) if tag in rules.HEADINGS and subtree_text(tree, node)]
+    below = [tree.stop(tree.end[node] - 1) for node in nodes]
+    begins = [*(tree.starts[node] for node in nodes), len(tree.canonical)]
+    stops = [stop for _, stop in spans]
+
+    def is_kept(first: int, last: int) -> bool:
+        at = bisect_right(stops, first)
+        return at < len(spans) and spans[at][0] < last
+
+    result, number = [], 0
+    while number < len(nodes):
+        level = tree.tag[nodes[number]]
+        end = next((at for at in range(number + 1, len(nodes)) if tree.tag[nodes[at]] <= level), len(nodes))
+        own, whole = ((below[number], begins[at]) for at in (number + 1, end))
+        gone = not is_kept(*whole)
+        if gone or (tree.canonical[slice(*own)].strip() and not is_kept(*own)):
+            result.append(subtree_text(tree, nodes[number]))
+        number = end if gone else number + 1
+    return result

@@ -10,7 +10,7 @@ from os.path import exists, splitext
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from ..core.errors import BadInput, BadPage, PrunusError
+from ..core.errors import BadInput, BadPage, LargePage, PrunusError
 from ..core.types import Page
 
 Source: TypeAlias = "Page | str | bytes | Path"
@@ -166,11 +166,11 @@ def read_file(path: Path, max_file_mb: int = 64) -> Page:
         if path.exists() and not path.is_file() and not path.is_fifo() and not path.is_char_device():
             raise BadPage(f"{path}: not a file", subject=str(path))
         if size > max_file_mb * _MIB:
-            raise BadPage(f"{path}: {size // _MIB} MiB is over the limit of {max_file_mb} MiB", subject=str(path))
+            raise LargePage(f"{path}: {size // _MIB} MiB is over the limit of {max_file_mb} MiB", subject=str(path))
         with path.open("rb") as file:
             content = file.read(max_file_mb * _MIB + 1)  # a device or a pipe has no size to check before
         if len(content) > max_file_mb * _MIB:
-            raise BadPage(f"{path}: over the limit of {max_file_mb} MiB", subject=str(path))
+            raise LargePage(f"{path}: over the limit of {max_file_mb} MiB", subject=str(path))
     except FileNotFoundError as error:
         raise BadPage(f"{path}: no such file", subject=str(path)) from error
     except OSError as error:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from functools import partial
 from pathlib import PureWindowsPath
@@ -79,11 +79,27 @@ async def fetched(url: str, settings: Settings) -> Page:
 
     :raises PrunusError: the address is refused, or the page cannot be fetched.
     """
-    async with aclosing(PageReader(settings).fetch_many([url])) as pages:
+    async with aclosing(fetched_each([url], settings)) as pages:
         page = await anext(pages)
     if isinstance(page, PrunusError):
         raise page
     return page
+
+
+async def fetched_each(
+    sources: Sequence[str | Page | PrunusError], settings: Settings
+) -> AsyncGenerator[Page | PrunusError, None]:
+    """Yield the page or the error of each source, in order; addresses are fetched, closing this ends the transfers."""
+    async with AsyncExitStack() as stack:
+        pages: AsyncGenerator[Page | PrunusError, None] | None = None
+        for source in sources:
+            if not isinstance(source, str):
+                yield source
+                continue
+            if pages is None:  # the first address: files alone need no reader
+                urls = [one for one in sources if isinstance(one, str)]
+                pages = await stack.enter_async_context(aclosing(PageReader(settings).fetch_many(urls)))
+            yield await anext(pages)
 
 
 def budget_of(budget: int | None, options: ServeOptions) -> int | None:

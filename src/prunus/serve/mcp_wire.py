@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
+from ..web.page_errors import ErrorType
 from .wire import RequestBody
 
 Question = Annotated[
@@ -13,6 +14,11 @@ Question = Annotated[
 ]
 Budget = Annotated[int, Field(ge=0, description="Tokens of evidence at most; 0: as this server is set.")]
 Address = Annotated[str, Field(min_length=1, max_length=4096)]
+
+
+def listed(value: Any) -> Any:
+    """Return a list where a model gives one text."""
+    return [value] if isinstance(value, str) else value
 
 
 class SearchCall(RequestBody):
@@ -25,9 +31,17 @@ class SearchCall(RequestBody):
 class ReadCall(RequestBody):
     """Arguments of `read`."""
 
-    page: Address = Field(description="Address of a page or document; or the path of a file, where files are allowed.")
-    question: Question
-    budget: Budget = 0
+    pages: Annotated[list[Address], Field(min_length=1, max_length=20, fail_fast=True), BeforeValidator(listed)] = (
+        Field(description="Addresses of pages or documents; or paths of files, where files are allowed.")
+    )
+    question: Annotated[str, Field(max_length=20_000)] = Field(
+        "", description="What you want to know, as one whole question; without it the page itself comes back."
+    )
+    outline: bool = Field(False, description="Only the headings, with the start and the tokens of each.")
+    start: Annotated[int, Field(ge=0)] = Field(0, description="Where to go on: next_start, or a start of an outline.")
+    max_tokens: Annotated[int, Field(ge=0)] = Field(
+        0, description="Tokens at most, of all pages together; 0: as this server is set."
+    )
 
 
 class AskCall(RequestBody):
@@ -64,16 +78,37 @@ class SearchResult(BaseModel):
     warnings: list[str]
 
 
-class ReadResult(BaseModel):
-    """Result of `read`."""
+class PageError(BaseModel):
+    """Why a page could not be read."""
+
+    type: ErrorType
+    message: str
+
+
+class ReadPage(BaseModel):
+    """What was read of one page."""
 
     url: str
     title: str
     published: str
-    evidence: str = Field(description="Markdown; … marks what was left out.")
-    tokens: int = Field(description="Tokens of the evidence.")
-    tokens_before: int = Field(description="Tokens of the whole page.")
+    text: str = Field(description="Markdown, word for word without a question; with one, … marks gaps.")
+    tokens: int = Field(description="Tokens of the text.")
+    total_tokens: int = Field(description="Tokens of the whole page.")
+    start: int
+    next_start: int | None = Field(description="The start of what follows; null at the end.")
+    under: str = Field(description="The headings, and the head of the table, that a later part stands under.")
+    left_out: list[str] = Field(description="With a question: headings below which nothing was chosen.")
+    notice: str = Field(description="What was left out.")
     resource: str = Field(description="Resource with the whole page; '' where it is not kept.")
+    warnings: list[str]
+    error: PageError | None
+
+
+class ReadResult(BaseModel):
+    """Result of `read`."""
+
+    pages: list[ReadPage]
+    confidence: float | None = Field(description="Chance that the text answers the question; null without one.")
     warnings: list[str]
 
 

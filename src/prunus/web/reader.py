@@ -314,9 +314,12 @@ class PageReader:
 
     def _explain_error(self, error: PrunusError) -> PrunusError:
         """Add the reason to an error whose response is a wall."""
-        page: Page | None = getattr(error, "page", None)
-        wall = self._mark_wall(page).wall if page is not None else ""
-        return OutsideFailed(f"{error} ({wall})", subject=error.subject) if wall else error
+        from .door.errors import FetchFailed
+
+        if not isinstance(error, FetchFailed) or error.page is None:
+            return error
+        wall = self._mark_wall(error.page).wall
+        return FetchFailed(error.page.final_url, "wall", f"{error.why} ({wall})") if wall else error
 
     def _mark_wall(self, page: Page) -> Page:
         """Return the page with ``wall`` set if it is not content."""

@@ -78,14 +78,10 @@ def render(name: str, /, **fields: Field) -> list[Message]:
     return [Message(role, _fill(text, filled)) for role, text in _turns(template, name)]
 
 
-def fenced(text: str, label: str = "") -> str:
-    """Return quoted text between fences, below the sentence that explains them; for readers outside Prunus.
-
-    :param label: description on the line above the text; it is treated as quoted text, too.
-    """
-    quote = Quoted(text, label)
-    mark = _mark([quote])
-    return f"{FENCE.format(mark=mark)}\n\n{_fenced(quote, mark)}"
+def fenced(*quotes: Quoted) -> str:
+    """Return quoted texts between fences, below the sentence that explains them; for readers outside Prunus."""
+    mark = _mark(quotes)
+    return "\n\n".join([FENCE.format(mark=mark), *(_fenced(quote, mark) for quote in quotes)])
 
 
 def harmless(text: str) -> str:

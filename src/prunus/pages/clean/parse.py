@@ -24,7 +24,7 @@ from typing import Any, Final, TypeAlias
 import turbohtml
 from turbohtml import Axis, Document, Element, Namespace, SelectorSyntaxError, ShadowRoot, Text
 
-from ...core.errors import BadPage
+from ...core.errors import BadPage, LargePage
 from .xhtml import declared_encoding, html_of, is_xhtml
 
 NAMES: Final = ("b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u")
@@ -279,7 +279,7 @@ def check_size(content: str | bytes, name: str = "page") -> None:
     """
     if len(content) > MAX_BYTES:
         size = len(content) / 1048576
-        raise BadPage(
+        raise LargePage(
             f"{name}: {size:.0f} MiB is over the limit of {MAX_BYTES // 1048576} MiB; split the page", subject=name
         )
 
@@ -305,7 +305,7 @@ def parse(markup: str | bytes, charset: str = "", name: str = "page") -> Documen
         markup = page = source_text(markup, charset)
     tags = _count_tags(page)
     if tags > MAX_TAGS:
-        raise BadPage(f"{name}: {tags:,} tags are over the limit of {MAX_TAGS:,}; split the page", subject=name)
+        raise LargePage(f"{name}: {tags:,} tags are over the limit of {MAX_TAGS:,}; split the page", subject=name)
     if multiplies(page, tags):
         markup = renamed(page)[0]
     if isinstance(markup, str):

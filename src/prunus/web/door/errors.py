@@ -44,7 +44,8 @@ class FetchFailed(OutsideFailed):
     """A request over the network failed.
 
     :param kind: ``dns``, ``connect``, ``tls``, ``timeout``, ``protocol``, ``cut`` (the response ended early),
-        ``encoding``, ``too-large``, ``headers``, ``redirects``, ``proxy``, ``robots``, ``status``.
+        ``encoding``, ``too-large``, ``headers``, ``redirects``, ``proxy``, ``robots``, ``status``, ``wall``
+        (the response with an error status is a wall, see :attr:`.Page.wall`).
     :param status: the HTTP status; 0 without a response.
     :param retry_after: seconds that the server asks to wait; None without such a request.
 
