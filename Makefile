@@ -11,7 +11,7 @@ ORACLES := $(VENV)/.oracles
 comma := ,
 EXTRAS := browser,faiss,haystack,lance,langchain,llama-index,llm,mcp,multilingual,ocr,onnx,otel,parquet,postgres,raptor,ray,sentence-transformers,server,tiktoken,transformers,warc,wordllama,zstd
 
-.PHONY: help setup demo test test-all check gate bench fuzz oracles conformance lock dist clean
+.PHONY: help setup demo test test-all check gate bench fuzz oracles conformance lock dist release clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -92,6 +92,10 @@ conformance: $(ALL) ## the public conformance suite of the Model Context Protoco
 dist: $(DEV) ## build the wheel and test it in a fresh environment
 	$(BIN)/python -m hatchling build -t wheel
 	$(PYTHON) tests/wheel_alone.py dist
+
+release: $(DEV) ## build all distributions into dist/release, checked, with sums (VERSION=0.2.0 cuts the changelog)
+	$(PIP) install twine==7.0.0
+	$(BIN)/python deploy/release.py $(VERSION)
 
 lock: $(DEV) ## update the lock files (needs uv)
 	uv pip compile pyproject.toml --universal --generate-hashes --no-emit-index-url --no-annotate --no-header -q -o requirements/base.lock
