@@ -17,7 +17,7 @@ def test_every_address_is_one_of_the_server() -> None:
     from prunus.serve.app import create_app
     from prunus.serve.options import ServeOptions
 
-    paths = [getattr(route, "path", "") for route in create_app(load_settings(), ServeOptions(shapes=SHAPES)).routes]
+    paths = ["/mcp", *create_app(load_settings(), ServeOptions(shapes=SHAPES)).openapi()["paths"]]
     for row in programs(load_settings()):
         for path in re.findall(r"http://127\.0\.0\.1:8080(/[a-z0-9/]+)", row["paste"]):
             assert any(known.startswith(path.rstrip("/")) for known in paths), path

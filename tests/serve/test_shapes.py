@@ -21,7 +21,7 @@ pytestmark = pytest.mark.full
 
 FERRY = (
     "<title>The ferry</title><nav><a href=/menu>Menu</a></nav><main><h1>Ferry</h1>"
-    + "".join(f"<p>Note {number} is about ropes, tar and the care of old planks.</p>" for number in range(60))
+    + "".join(f"<p>Note {number} is about ropes, tar and the care of old planks.</p>" for number in range(300))
     + "<p>The ferry costs 3 coins for a bicycle.</p></main>"
 )
 TOLL = "What does the ferry cost for a bicycle?"
@@ -93,6 +93,12 @@ def test_firecrawl_searches_with_and_without_the_pages(firecrawl: Any, web: Worl
     pages = firecrawl.search("bridge", limit=3, scrape_options={"formats": ["markdown"]}).web
     assert pages[0].markdown.startswith("# Bridge") and pages[0].metadata.source_url == f"{web.url}/bridge"
     assert pages[1].markdown == "" and "404" in pages[1].metadata.error
+
+
+def test_firecrawl_maps_a_site(firecrawl: Any, web: World) -> None:
+    found = [link.url for link in firecrawl.map(f"{web.url}/ferry", limit=10).links]
+    assert found == [f"{web.url}/ferry", f"{web.url}/menu"]
+    assert len(firecrawl.map(f"{web.url}/ferry", limit=1).links) == 1
 
 
 def test_firecrawl_is_refused_by_name(firecrawl: Any, web: World) -> None:
@@ -282,6 +288,7 @@ def test_keys_scopes_and_foreign_pages_count_as_everywhere(web: World, tmp_path:
     calls: list[tuple[str, str, dict[str, Any], int, int]] = [  # path, body, and the status with read and with search
         ("POST", "/v2/scrape", scrape, 200, 403),
         ("POST", "/v2/scrape", question, 403, 403),
+        ("POST", "/v2/map", scrape, 200, 403),
         ("POST", "/v2/search", {"query": "x"}, 403, 200),
         ("POST", "/tavily/extract", {"urls": scrape["url"]}, 200, 403),
         ("POST", "/tavily/search", {"query": "x"}, 403, 200),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
 from ..core.errors import BadInput, OutsideFailed
 from ..core.settings import Settings, load_settings
+from ..core.sync import run
 from ..pages.sources import is_address
-from ..web.reader import blocking
 from ..web.site.queue import SiteQueue
 from ..web.site.scope import SiteRules
 from ..web.site.walk import SiteWalk
@@ -64,14 +64,19 @@ def map_site(url: str, rules: SiteRules | None = None, settings: Settings | None
     :raises BadInput: the URL is refused.
     :raises OutsideFailed: the start cannot be read.
     """
+    return run(lambda: amap_site(url, rules, settings))
+
+
+async def amap_site(url: str, rules: SiteRules | None = None, settings: Settings | None = None) -> SiteMap:
+    """Find the addresses of a site without blocking the event loop; see :func:`map_site`."""
     if not isinstance(url, str) or not is_address(url):
         raise BadInput(f"a site is an address, as https://example.org/, not {str(url)[:200]!r}", subject=str(url)[:200])
     rules = rules or SiteRules()
     rules = replace(rules, depth=1) if rules.depth is None else rules
     queue = SiteQueue()
     walk = SiteWalk(settings or load_settings(), url, rules, queue, purpose="map")
-    with closing(blocking(walk.visits())) as visits:
-        for visit in visits:
+    async with aclosing(walk.visits()) as visits:
+        async for visit in visits:
             if visit.entry.source == "start" and visit.error is not None:
                 raise OutsideFailed(str(visit.error), subject=url)
     entries = queue.entries("read", "stored", "listed", "waiting")

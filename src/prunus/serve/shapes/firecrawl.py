@@ -1,4 +1,4 @@
-"""Firecrawl's ``/v2/scrape`` and ``/v2/search``: ``Firecrawl(api_url="http://…")``.
+"""Firecrawl's ``/v2/scrape``, ``/v2/map`` and ``/v2/search``: ``Firecrawl(api_url="http://…")``.
 
 Source: the client ``firecrawl-py`` 4.55. Formats that Prunus lacks are refused by name; ``question`` and ``highlights``
 are what it does best: the answer with its sources, and the evidence of the page.
@@ -12,11 +12,13 @@ from typing import Annotated, Any, Final, Literal
 from fastapi import APIRouter, FastAPI, Request
 from pydantic import Field
 
+from ...api.sites import amap_site
 from ...core.errors import BadInput, NothingFound, PrunusError
 from ...core.sync import in_a_thread
 from ...core.types import Hit, SearchRequest
 from ...pages.clean.parse import decode
 from ...pages.links import links_of
+from ...web.site.scope import SiteRules
 from ..inputs import Caller
 from ..server import Server
 from ..wire import Bounded, RequestBody, Short, Text
@@ -26,6 +28,7 @@ _PLAIN: Final = ("markdown", "html", "rawHtml", "links")
 _ASKING: Final = {"question": "question", "highlights": "query"}
 """Formats that hold a question, by the field that holds it."""
 _SPANS: Final = {"qdr:h": "day", "qdr:d": "day", "qdr:w": "week", "qdr:m": "month", "qdr:y": "year"}
+_MOST_ADDRESSES: Final = 30_000
 _HTML: Final = ("", "text/html", "application/xhtml+xml")
 _CODES: Final = {"web": "", "news": "news"}
 
@@ -76,6 +79,18 @@ class SearchBody(RequestBody, _Named):
     scrapeOptions: ScrapeOptions | None = None
 
 
+class MapBody(RequestBody, _Named):
+    """A site whose addresses are wanted."""
+
+    url: Annotated[str, Field(min_length=1, max_length=4096)]
+    search: Text = Field("", description="The addresses whose links or paths promise most for it come first.")
+    limit: Annotated[int, Field(ge=1, le=_MOST_ADDRESSES)] = 5_000
+    includeSubdomains: bool = True
+    ignoreQueryParameters: bool = False
+    sitemap: Literal["include"] = "include"
+    timeout: int | None = Field(None, description="Without effect: the operator sets it.")
+
+
 def add_firecrawl(app: FastAPI, server: Server) -> None:
     """Add the routes to an application."""
     shape = Shape(server)
@@ -95,6 +110,17 @@ def add_firecrawl(app: FastAPI, server: Server) -> None:
 
         read = await shape.during(request, caller, work)
         return {"success": True, "data": await _document(shape, read, formats, request, caller)}
+
+    @routes.post("/map")
+    async def map_of(body: MapBody, request: Request, caller: Caller) -> dict[str, Any]:
+        """List the addresses of a site."""
+        [address] = shape.check_addresses([body.url], "url")
+        rules = SiteRules(scope="domain" if body.includeSubdomains else "host", pages=body.limit, question=body.search)
+        found = await shape.during(request, caller, lambda: amap_site(address, rules, server.settings))
+        urls = found.urls
+        if body.ignoreQueryParameters:
+            urls = list(dict.fromkeys(url.partition("?")[0] for url in urls))
+        return {"success": True, "links": [{"url": url} for url in urls]}
 
     @routes.post("/search")
     async def search(body: SearchBody, request: Request, caller: Caller) -> dict[str, Any]:
