@@ -101,6 +101,61 @@ def test_firecrawl_maps_a_site(firecrawl: Any, web: World) -> None:
     assert len(firecrawl.map(f"{web.url}/ferry", limit=1).links) == 1
 
 
+def test_firecrawl_crawls_a_site(firecrawl: Any, server: Running, tmp_path: Path) -> None:
+    from firecrawl.v2.utils.error_handler import BadRequestError, FirecrawlError
+
+    links = "".join(f"<a href=/docs/{name}>{name}</a>" for name in ("a", "b", "old/c", "gone"))
+    with world() as site:
+        site.pages = {f"/docs/{name}": f"<h1>Page {name}</h1><p>Words of {name}.</p>" for name in ("a", "b", "old/c")}
+        site.pages |= {"/docs/": f"<h1>Docs</h1><p>Choose a page.</p>{links}<a href=/blog>blog</a>", "/blog": "<p>b"}
+        rules = settings_for(site)
+        with running(tmp_path, rules, shapes=("firecrawl",)) as here:
+            client = need("firecrawl").Firecrawl(api_key="any", api_url=here.url)
+            job = client.crawl(
+                f"{site.url}/docs/", limit=10, exclude_paths=["docs/old/.*"], poll_interval=1,
+                scrape_options={"formats": ["markdown", "links"]},
+            )  # fmt: skip
+            assert job.status == "completed" and job.completed == 3 and job.total == 4
+            assert sorted(page.metadata.source_url for page in job.data) == [
+                f"{site.url}/docs/{n}" for n in ("", "a", "b")
+            ]
+            assert {page.markdown.splitlines()[0] for page in job.data} == {"# Docs", "# Page a", "# Page b"}
+            [failed] = client.get_crawl_errors(job.id).errors
+            assert failed.url == f"{site.url}/docs/gone" and "404" in failed.error
+            assert client.cancel_crawl(job.id) is False, "it has ended already"
+
+            site.pages["/docs/"] = 30.0  # a page that does not come
+            started = client.start_crawl(f"{site.url}/docs/")
+            assert client.get_crawl_status(started.id).status == "scraping"
+            assert client.cancel_crawl(started.id) is True
+            assert client.get_crawl_status(started.id).status == "cancelled"
+            with pytest.raises(FirecrawlError, match="no such crawl"):
+                client.get_crawl_status("0" * 32)
+            for given in ({"include_paths": ["(a|b)+"]}, {"prompt": "all"}, {"ignore_robots_txt": True}):
+                with pytest.raises(BadRequestError):
+                    client.start_crawl(f"{site.url}/docs/", **given)
+
+
+def test_a_key_sees_and_runs_its_own_crawls_alone(web: World, tmp_path: Path) -> None:
+    from prunus.serve.keys import new_key
+    from prunus.serve.state import ServerState
+
+    state = ServerState(str(tmp_path / "home" / "serve.db"))
+    anna, ben = (f"Bearer {new_key(state, name, ['read'])}" for name in ("anna", "ben"))
+    state.close()
+    with world() as slow:
+        slow.pages = {"/": 30.0}
+        with running(tmp_path, settings_for(slow), shapes=("firecrawl",)) as server:
+            started = [server.post("/v2/crawl", {"url": f"{slow.url}/"}, authorization=anna) for _ in range(3)]
+            assert [reply.status_code for reply in started] == [200, 200, 503]
+            place = f"/v2/crawl/{started[0].json()['id']}"
+            assert server.http.get(place, headers={"authorization": ben}).status_code == 404
+            assert server.http.delete(place, headers={"authorization": ben}).status_code == 404
+            assert server.http.get(place, headers={"authorization": anna}).json()["status"] == "scraping"
+            assert server.http.delete(place, headers={"authorization": anna}).status_code == 200
+            assert server.post("/v2/crawl", {"url": f"{slow.url}/"}, authorization=anna).status_code == 200
+
+
 def test_firecrawl_is_refused_by_name(firecrawl: Any, web: World) -> None:
     from firecrawl.v2.utils.error_handler import BadRequestError, FirecrawlError
 

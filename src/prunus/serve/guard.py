@@ -44,7 +44,7 @@ _SCOPES: Final = {
 }  # fmt: skip
 """The scope of a route, '' for any: each tool of ``/mcp`` checks its own. Changes of indexes and all about jobs need
 ``index``, all others ``ask``. Shapes that answer a question need ``ask``, too."""
-_SCOPES_BELOW: Final = {"/r/": "read", "/s/": "search"}
+_SCOPES_BELOW: Final = {"/v2/crawl": "read", "/r/": "read", "/s/": "search"}
 """The scope of all routes whose paths begin so."""
 _QUESTIONS: Final = ("/ask", "/retrieved")
 """Ends of the routes of an index that change nothing."""

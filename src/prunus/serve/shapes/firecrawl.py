@@ -1,4 +1,4 @@
-"""Firecrawl's ``/v2/scrape``, ``/v2/map`` and ``/v2/search``: ``Firecrawl(api_url="http://…")``.
+"""Firecrawl's ``/v2/scrape``, ``/v2/map``, ``/v2/crawl`` and ``/v2/search``: ``Firecrawl(api_url="http://…")``.
 
 Source: the client ``firecrawl-py`` 4.55. Formats that Prunus lacks are refused by name; ``question`` and ``highlights``
 are what it does best: the answer with its sources, and the evidence of the page.
@@ -18,10 +18,11 @@ from ...core.sync import in_a_thread
 from ...core.types import Hit, SearchRequest
 from ...pages.clean.parse import decode
 from ...pages.links import links_of
-from ...web.site.scope import SiteRules
+from ...web.site.scope import Scope, SiteRules
 from ..inputs import Caller
 from ..server import Server
 from ..wire import Bounded, RequestBody, Short, Text
+from .crawls import MOST_PAGES, Crawls
 from .reading import EVIDENCE, PageRead, Shape, need_scope
 
 _PLAIN: Final = ("markdown", "html", "rawHtml", "links")
@@ -31,6 +32,9 @@ _SPANS: Final = {"qdr:h": "day", "qdr:d": "day", "qdr:w": "week", "qdr:m": "mont
 _MOST_ADDRESSES: Final = 30_000
 _HTML: Final = ("", "text/html", "application/xhtml+xml")
 _CODES: Final = {"web": "", "news": "news"}
+
+
+Patterns = Annotated[list[Short], Field(max_length=50, fail_fast=True)]
 
 
 class ScrapeOptions(RequestBody):
@@ -91,9 +95,31 @@ class MapBody(RequestBody, _Named):
     timeout: int | None = Field(None, description="Without effect: the operator sets it.")
 
 
+class CrawlBody(RequestBody, _Named):
+    """A site to be read."""
+
+    url: Annotated[str, Field(min_length=1, max_length=4096)]
+    limit: Annotated[int, Field(ge=1, le=MOST_PAGES)] = 100
+    includePaths: Patterns = Field([], description="Texts in paths: `.*` is any text, `^` and `$` begin and end.")
+    excludePaths: Patterns = []
+    maxDiscoveryDepth: Annotated[int, Field(ge=0, le=50)] | None = None
+    crawlEntireDomain: bool = False
+    allowSubdomains: bool = False
+    allowExternalLinks: Literal[False] = False
+    ignoreRobotsTxt: Literal[False] = False
+    ignoreQueryParameters: bool = Field(False, description="Without effect: parameters of sessions are left out.")
+    deduplicateSimilarURLs: bool = Field(True, description="Without effect: each page is read once.")
+    regexOnFullURL: Literal[False] = False
+    sitemap: Literal["include"] = "include"
+    maxConcurrency: int | None = Field(None, description="Without effect: the operator sets it.")
+    zeroDataRetention: bool = Field(False, description="Without effect: results are kept for ten minutes.")
+    scrapeOptions: ScrapeOptions = Field(default_factory=ScrapeOptions)
+
+
 def add_firecrawl(app: FastAPI, server: Server) -> None:
     """Add the routes to an application."""
     shape = Shape(server)
+    crawls = Crawls(shape)
     routes = APIRouter(prefix="/v2", tags=["shapes"])
 
     @routes.post("/scrape")
@@ -121,6 +147,45 @@ def add_firecrawl(app: FastAPI, server: Server) -> None:
         if body.ignoreQueryParameters:
             urls = list(dict.fromkeys(url.partition("?")[0] for url in urls))
         return {"success": True, "links": [{"url": url} for url in urls]}
+
+    @routes.post("/crawl")
+    async def crawl(body: CrawlBody, request: Request, caller: Caller) -> dict[str, Any]:
+        """Start to read a site; ask after it at the address of the reply."""
+        formats = _formats(body.scrapeOptions, request)
+        if asking := [name for name in formats if name in _ASKING]:
+            raise BadInput(f"formats: a crawl has no {asking[0]!r}; it has {', '.join(_PLAIN)}", subject="formats")
+        [address] = shape.check_addresses([body.url], "url")
+        scope: Scope = "domain" if body.allowSubdomains else "host" if body.crawlEntireDomain else "prefix"
+        rules = SiteRules(
+            scope, tuple(map(_pattern, body.includePaths)), tuple(map(_pattern, body.excludePaths)),
+            body.maxDiscoveryDepth, body.limit,
+        )  # fmt: skip
+        begun = crawls.start(
+            caller, address, rules, body.scrapeOptions.onlyMainContent, lambda read: _written(shape, read, formats)
+        )
+        return {"success": True, "id": begun.id, "url": f"/v2/crawl/{begun.id}"}
+
+    @routes.get("/crawl/{id}")
+    async def crawl_status(id: str, caller: Caller) -> dict[str, Any]:
+        """Tell how far a crawl is, with the pages that it has read."""
+        found = crawls.find(id, caller)
+        done, failed = len(found.documents), len(found.errors)
+        reply = {
+            "success": True, "status": found.status, "total": done + failed, "completed": done, "creditsUsed": 0,
+            "expiresAt": found.expires, "data": [shape.safe(document) for document in found.documents],
+        }  # fmt: skip
+        return {**reply, "warning": found.warning} if found.warning else reply
+
+    @routes.get("/crawl/{id}/errors")
+    async def crawl_errors(id: str, caller: Caller) -> dict[str, Any]:
+        """Tell which pages of a crawl could not be read, and why."""
+        return {"errors": crawls.find(id, caller).errors, "robotsBlocked": []}
+
+    @routes.delete("/crawl/{id}")
+    async def cancel_crawl(id: str, caller: Caller) -> dict[str, Any]:
+        """End a crawl."""
+        crawls.cancel(crawls.find(id, caller))
+        return {"status": "cancelled"}
 
     @routes.post("/search")
     async def search(body: SearchBody, request: Request, caller: Caller) -> dict[str, Any]:
@@ -246,6 +311,17 @@ def _sources(given: Sequence[str | Mapping[str, str]]) -> list[str]:
         if name not in _CODES:
             raise BadInput(f"sources: this server has no {name[:100]!r}; it has {', '.join(_CODES)}", subject="sources")
     return list(dict.fromkeys(names)) or ["web"]
+
+
+def _pattern(text: str) -> str:
+    """Return a pattern of a site for one of Firecrawl's, which are regular expressions: those of clients are not run.
+
+    :raises BadInput: it is more than a text with ``.*``, ``^`` and ``$``.
+    """
+    plain = text.removeprefix("^").replace(".*", "*").replace("\\.", ".").replace("\\/", "/")
+    if any(letter in plain.removesuffix("$") for letter in "[](){}|+?^$\\"):
+        raise BadInput(f"paths: {text!r}: patterns have .*, ^ and $ here, and nothing else", subject="includePaths")
+    return plain if text.startswith("^") or plain.startswith(("/", "*")) else f"*{plain}"
 
 
 def _span(tbs: str) -> str:
