@@ -9,7 +9,7 @@ EVALS := $(VENV)/.evals
 ALL := $(VENV)/.all
 ORACLES := $(VENV)/.oracles
 comma := ,
-EXTRAS := browser,faiss,haystack,lance,langchain,llama-index,llm,mcp,multilingual,ocr,onnx,otel,parquet,postgres,raptor,ray,sentence-transformers,server,tiktoken,transformers,warc,wordllama,zstd
+EXTRAS := browser,faiss,haystack,lance,langchain,llama-index,llm,mcp,multilingual,ocr,onnx,otel,parquet,postgres,raptor,ray,schema,sentence-transformers,server,tiktoken,transformers,warc,wordllama,zstd
 
 .PHONY: help setup demo test test-all check gate bench fuzz oracles conformance lock dist release clean
 

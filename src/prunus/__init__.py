@@ -28,6 +28,8 @@ from .core.types import (
     Answer,
     BlockRecord,
     Citation,
+    Filled,
+    FilledField,
     Hit,
     Message,
     Metadata,
@@ -44,6 +46,7 @@ from .pages.write.style import CLEAN, LEAN, Style
 
 if TYPE_CHECKING:
     from .api.answers import Chat, aask, asearch, ask, astream, search
+    from .api.fill import afill, fill
     from .api.index import Index
     from .api.sites import SiteMap, map_site
     from .index.terms import Retrieval
@@ -61,6 +64,8 @@ __all__ = [
     "Citation",
     "Context",
     "Documents",
+    "Filled",
+    "FilledField",
     "Hit",
     "Index",
     "Limits",
@@ -85,6 +90,7 @@ __all__ = [
     "WebOptions",
     "aask",
     "aclean",
+    "afill",
     "aprune",
     "aread",
     "asearch",
@@ -92,6 +98,7 @@ __all__ = [
     "astream",
     "clean",
     "extract",
+    "fill",
     "load_settings",
     "map_site",
     "metadata",
@@ -102,6 +109,7 @@ __all__ = [
 ]
 
 _LATER = dict.fromkeys(("Chat", "aask", "asearch", "ask", "astream", "search"), "api.answers")
+_LATER |= dict.fromkeys(("afill", "fill"), "api.fill")
 _LATER |= {"Index": "api.index", "Retrieval": "index.terms"}
 _LATER |= {"SiteMap": "api.sites", "SiteRules": "web.site.scope", "map_site": "api.sites"}
 """Modules that are loaded when a name of theirs is first used: who cleans and prunes pages needs none of them."""

@@ -19,7 +19,7 @@ PARTS = {"cache": [("info",), ("clear",)], "index": [(name,) for name in index.c
 """Commands that have commands of their own."""
 
 
-NOT_RUN = ("openai:", "--preset raptor", "judged.jsonl", "prunus serve", "prunus mcp")
+NOT_RUN = ("openai:", "--preset raptor", "judged.jsonl", "prunus serve", "prunus mcp", "--schema")
 """What examples need that no test has: a paid model, a model to download, people's verdicts; a server does not end; extras."""
 
 

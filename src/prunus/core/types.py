@@ -211,6 +211,41 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class FilledField:
+    """A field of a schema, filled from pages.
+
+    :param path: the names that lead to it, joined by dots.
+    :param value: None where nothing was found.
+    :param citation: the words of the page that say it; None where there are none.
+    :param reason: why there is no value, or no citation; '' where there are both.
+    :param how: what gave the value: ``label “…”``, ``passage``, ``data of the page``, ``model``.
+    """
+
+    path: str
+    value: Any
+    citation: Citation | None
+    reason: str
+    how: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A JSON object by a schema, filled from pages.
+
+    :param data: the object. A field of which nothing was found is None, whether or not the schema allows that.
+    :param fields: every field with its citation, or the reason why it is None.
+    :param engines: engine specs by kind.
+    :param failures: error messages by the page or engine that failed.
+    """
+
+    data: Mapping[str, Any]
+    fields: Sequence[FilledField]
+    engines: Mapping[str, str] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+    failures: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
     """A record of one stage of a run: its wall seconds and details."""
 

@@ -44,7 +44,7 @@ from .errors import RequestRefused, note_bug
 from .inputs import budget_of, fetched_each, index_names, index_place
 from .keys import NO_KEY
 from .mask import Mask
-from .mcp_read import PageRead, evidence, failed, named, told, whole_pages
+from .mcp_read import PageReading, evidence, failed, named, told, whole_pages
 from .mcp_wire import AskCall, AskResult, IndexAskCall, ReadCall, ReadResult, SearchCall, SearchResult
 from .server import Server
 from .snapshots import CitedPage, KeepsPages, snapshot_id
@@ -329,7 +329,7 @@ class Tools:
 
     def _read_pages(
         self, names: Sequence[str], pages: Sequence[Page | PrunusError], call: ReadCall, most: int, caller: Caller
-    ) -> tuple[list[PageRead], Sequence[str], float | None]:
+    ) -> tuple[list[PageReading], Sequence[str], float | None]:
         """Read pages and keep them; return also warnings, and the confidence of the evidence."""
         trees: list[Tree | PrunusError] = []
         twins: Counter[str] = Counter()
@@ -351,7 +351,7 @@ class Tools:
             except PrunusError as error:  # the text is there all the same
                 log.error("a page could not be kept: %s", type(error).__name__)
         good = [tree for tree in trees if isinstance(tree, Tree)]
-        reads: list[PageRead] = []
+        reads: list[PageReading] = []
         warnings: Sequence[str] = ()
         sure = None
         if good and call.question:

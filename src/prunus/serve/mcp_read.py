@@ -28,7 +28,7 @@ _LINE: Final = 300
 
 
 @dataclass(slots=True)
-class PageRead:
+class PageReading:
     """What is read of one page.
 
     :param tree: None where the page could not be read.
@@ -39,13 +39,13 @@ class PageRead:
     record: dict[str, Any] = field(default_factory=dict)
 
 
-def failed(name: str, error: PrunusError) -> PageRead:
+def failed(name: str, error: PrunusError) -> PageReading:
     """Return a page that could not be read."""
     told = {"type": error_type(error), "message": one_line(str(error), longest=500)}
-    return PageRead(None, {**_fields(name), "error": told})
+    return PageReading(None, {**_fields(name), "error": told})
 
 
-def whole_pages(trees: Sequence[Tree], call: ReadCall, most: int, settings: Settings) -> list[PageRead]:
+def whole_pages(trees: Sequence[Tree], call: ReadCall, most: int, settings: Settings) -> list[PageReading]:
     """Return pages word for word as far as they fit, or their outlines. Short pages leave their tokens to longer ones.
 
     :param most: tokens of all pages together.
@@ -54,7 +54,7 @@ def whole_pages(trees: Sequence[Tree], call: ReadCall, most: int, settings: Sett
     counter: TokenCounter = one_engine("tokenizer", settings)
     pages = [harmless(write_tree(tree, "markdown", CLEAN, None)) for tree in trees]  # places are those of what is sent
     totals = [int(total) for total in counter.count(pages)]
-    result = [PageRead(tree) for tree in trees]
+    result = [PageReading(tree) for tree in trees]
     for done, number in enumerate(sorted(range(len(trees)), key=totals.__getitem__)):
         share = max(1, most // (len(trees) - done))
         page = _outlined if call.outline else _part
@@ -103,7 +103,7 @@ def _outlined(markdown: str, start: int, most: int, total: int, counter: TokenCo
 
 def evidence(
     trees: Sequence[Tree], question: str, most: int, settings: Settings
-) -> tuple[list[PageRead], Sequence[str], float]:
+) -> tuple[list[PageReading], Sequence[str], float]:
     """Return what of pages bears on a question, warnings, and the chance that it answers it.
 
     :param most: tokens of all pages together.
@@ -120,7 +120,7 @@ def evidence(
         if left_out:
             says += " Headings without any of it are listed below it."
         fields = {"text": text, "tokens": int(tokens), "total_tokens": int(total), "left_out": left_out, "notice": says}
-        result.append(PageRead(tree, _of_tree(tree) | fields))
+        result.append(PageReading(tree, _of_tree(tree) | fields))
     return result, context.warnings, context.confidence()
 
 

@@ -14,21 +14,23 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Annotated, Any, Final, Literal, Protocol, cast
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import Response, StreamingResponse
 from pydantic import ConfigDict, Field, ValidationError
 
+from ..api.fill import FillChoices, filled_from
 from ..core.errors import BadInput, NothingFound, PrunusError, one_line
 from ..core.events import DoneEvent, Event, KeptEvent, TokenEvent, answer_of
 from ..core.text.near import did_you_mean
-from ..core.types import Answer
+from ..core.types import Answer, Citation, FilledField
 from .answering import answering, begun
 from .background import LargeRoute
 from .errors import RequestRefused, error_body, note_bug
-from .inputs import Caller, caller_of, index_names
+from .inputs import Caller, caller_of, choices_of, index_names, sources_of
 from .mask import Mask
 from .routes import NO_BUFFER, REFUSALS, SILENCE, stream_of
 from .server import Server
@@ -123,7 +125,7 @@ def add_openai(app: FastAPI, server: Server) -> None:
         """Answer the last message of the user, with citations as annotations of the reply."""
         question = asked(body, await model_names(server, caller))
         reply = _Reply(body, server.mask)
-        return await respond(reply, question, server, request, bool(body.stream))
+        return await respond(Wanted(reply, question, bool(body.stream), schema_asked(body)), server, request)
 
     app.include_router(routes)
 
@@ -144,9 +146,8 @@ def asked(body: ChatRequest, models: Sequence[str], field: str = "messages") -> 
             raise BadInput(f"{name} is not supported here; leave it out", subject=name)
     if body.n not in (None, 1):
         raise BadInput("n: only one choice is given; leave it out", subject="n")
-    shown = extra.get("response_format")
-    if isinstance(shown, dict) and shown.get("type") not in (None, "text"):
-        raise BadInput("response_format: only text is written here", subject="response_format")
+    if schema_asked(body) is not None and body.model.startswith(INDEX):
+        raise BadInput("response_format: a schema is filled from pages or a search, not from an index", subject="model")
     last = max((index for index, message in enumerate(body.messages) if message.role == "user"), default=-1)
     question = _text_of(body.messages[last]) if last >= 0 else ""
     if last >= 0:
@@ -175,6 +176,26 @@ def asked(body: ChatRequest, models: Sequence[str], field: str = "messages") -> 
         first = error.errors()[0]
         index = ".".join(map(str, first["loc"]))
         raise BadInput(f"{index}: {first['msg']}", subject=index) from None
+
+
+def schema_asked(body: ChatRequest) -> dict[str, Any] | None:
+    """Return the JSON schema that the reply is to have; None for text.
+
+    :raises BadInput: another format is asked for, or there is no schema.
+    """
+    shown = (body.model_extra or {}).get("response_format")
+    kind = shown.get("type") if isinstance(shown, dict) else None
+    if kind in (None, "text"):
+        return None
+    if kind != "json_schema":
+        raise BadInput("response_format: text or json_schema is written here", subject="response_format")
+    inner = cast(Any, shown).get(
+        "json_schema", shown
+    )  # the responses API has the fields of json_schema beside its type
+    schema = inner.get("schema") if isinstance(inner, dict) else None
+    if not isinstance(schema, dict):
+        raise BadInput("response_format: json_schema needs a schema", subject="response_format")
+    return schema
 
 
 def _request(body: ChatRequest, question: str, pages: list[PageGiven], turns: list[Turn]) -> AskRequest:
@@ -294,21 +315,68 @@ class Reply(Protocol):
         ...
 
 
-async def respond(
-    reply: Reply, question: AskRequest, server: Server, request: Request, streamed: bool
-) -> Response | dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a request wants.
+
+    :param schema: of the JSON that the reply is to be; None for text.
+    """
+
+    reply: Reply
+    question: AskRequest
+    streamed: bool
+    schema: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FilledAnswer(Answer):
+    """An answer that is JSON by a schema; its citations belong to its fields."""
+
+    fields: Sequence[FilledField] = ()
+
+
+async def respond(wanted: Wanted, server: Server, request: Request) -> Response | dict[str, Any]:
     """Answer a question in the shapes of an API. That nothing bears on it is an outcome, which a chat shows as text."""
-    events = _counted(await answering(server, question, caller_of(request)))
+    reply = wanted.reply
     try:
-        if not streamed:
+        if wanted.schema is not None:
+            filled = await unless_left(
+                request.receive, _filled(wanted.question, wanted.schema, server, caller_of(request))
+            )
+            if not wanted.streamed:
+                return reply.whole(filled)
+            told: AsyncIterator[str] = _each([reply.begin(), reply.piece(filled.text), reply.end(filled)])
+            return StreamingResponse(told, media_type="text/event-stream", headers=NO_BUFFER)
+        events = _counted(await answering(server, wanted.question, caller_of(request)))
+        if not wanted.streamed:
             return reply.whole(await unless_left(request.receive, answer_of(events)))
         told = _stream(reply, await begun(events, request.receive))
     except NothingFound as error:
         answer = _nothing(error)
-        if not streamed:
+        if not wanted.streamed:
             return reply.whole(answer)
         told = _each([reply.begin(), reply.piece(answer.text), reply.end(answer)])
     return StreamingResponse(told, media_type="text/event-stream", headers=NO_BUFFER)
+
+
+async def _filled(question: AskRequest, schema: dict[str, Any], server: Server, caller: str) -> FilledAnswer:
+    """Return the JSON by a schema as an answer.
+
+    :raises BadInput: the schema cannot be used, or the question asks for what is not enabled.
+    """
+    pages = sources_of(question.pages, server.options)
+    chosen = choices_of(question, server.settings, server.options)
+    choices = FillChoices(settings=server.settings, options=chosen["options"], budget=chosen["budget"])
+    work = partial(filled_from, schema, pages or None, question.question, choices, server.engines)
+    filled = await server.workers.within(work, caller)
+    return FilledAnswer(
+        json.dumps(filled.data, ensure_ascii=False),
+        [field.citation for field in filled.fields if field.citation is not None],
+        engines=filled.engines,
+        usage=filled.usage,
+        failures=filled.failures,
+        fields=filled.fields,
+    )
 
 
 async def _counted(events: AsyncGenerator[Event | None, None]) -> AsyncGenerator[Event | None, None]:
@@ -431,29 +499,44 @@ def url_citations(answer: Answer) -> list[dict[str, Any]]:
 
     Each carries the quote, the place in the page and whether the quote was found there.
     """
+    if isinstance(answer, FilledAnswer):
+        cited = [(field, field.citation) for field in answer.fields if field.citation is not None]
+        return [
+            {"type": "url_citation", "url_citation": {**_place_of(one, 0, len(answer.text)), "field": field.path}}
+            for field, one in cited
+        ]
     by_number: dict[int, list[Any]] = {}
     for citation in answer.citations:
         by_number.setdefault(citation.number, []).append(citation)
     result = []
     for mark in _MARK.finditer(answer.text):
         for citation in by_number.get(int(mark[1]), ())[:1]:
-            place = {
-                "start_index": mark.start(),
-                "end_index": mark.end(),
-                "url": citation.url or citation.title,
-                "title": citation.title,
-                "quote": citation.quote,
-                "place": citation.place,
-                "found": citation.found,
-                "published": citation.published,
-            }
-            result.append({"type": "url_citation", "url_citation": place})
+            result.append({"type": "url_citation", "url_citation": _place_of(citation, mark.start(), mark.end())})
     return result
+
+
+def _place_of(citation: Citation, start: int, end: int) -> dict[str, Any]:
+    """Return the fields of a URL citation.
+
+    :param start, end: what of the text it is for.
+    """
+    return {
+        "start_index": start,
+        "end_index": end,
+        "url": citation.url or citation.title,
+        "title": citation.title,
+        "quote": citation.quote,
+        "place": citation.place,
+        "found": citation.found,
+        "published": citation.published,
+    }
 
 
 def details(answer: Answer) -> dict[str, Any]:
     """Return what OpenAI's shapes have no place for: all citations, unsupported sentences, failures, warnings."""
+    fields = {"fields": [asdict(field) for field in answer.fields]} if isinstance(answer, FilledAnswer) else {}
     return {
+        **fields,
         "citations": [asdict(citation) for citation in answer.citations],
         "unsupported": list(answer.unsupported),
         "failures": dict(answer.failures),

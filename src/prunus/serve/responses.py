@@ -17,7 +17,19 @@ from .background import LargeRoute
 from .errors import error_body
 from .inputs import Caller
 from .mask import Mask
-from .openai import PAGES, ChatMessage, ChatRequest, Parts, asked, details, model_names, respond, url_citations
+from .openai import (
+    PAGES,
+    ChatMessage,
+    ChatRequest,
+    Parts,
+    Wanted,
+    asked,
+    details,
+    model_names,
+    respond,
+    schema_asked,
+    url_citations,
+)
 from .routes import REFUSALS, stream_of
 from .server import Server
 from .wire import Bounded, Pages
@@ -65,9 +77,10 @@ def add_responses(app: FastAPI, server: Server) -> None:
     @routes.post("/responses", response_model=None, responses=stream_of("event", "data", example=piece))
     async def create(body: ResponseRequest, request: Request, caller: Caller) -> Response | dict[str, Any]:
         """Answer the last message of the user, with citations as annotations of the output."""
-        question = asked(_as_chat(body), await model_names(server, caller), "input")
+        chat = _as_chat(body)
+        question = asked(chat, await model_names(server, caller), "input")
         reply = _Reply(body, server.mask)
-        return await respond(reply, question, server, request, bool(body.stream))
+        return await respond(Wanted(reply, question, bool(body.stream), schema_asked(chat)), server, request)
 
     app.include_router(routes)
 

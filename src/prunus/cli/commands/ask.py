@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -16,6 +17,7 @@ import click
 from ...answer.chat import Conversation
 from ...answer.trace import as_record
 from ...api.answers import Choices, Taped, stream
+from ...api.fill import FillChoices, fill
 from ...api.index import opened
 from ...api.pages import with_links
 from ...api.plain import answer_record
@@ -52,7 +54,7 @@ SECTIONS: Final = {
     "What the answer is made of": "llm budget quotes min_confidence best pictures always unread scorer embedder",
     "Filters of a web search": "language country time_range include_domain exclude_domain",
     "What the whole answer may cost": "max_tokens max_usd max_seconds",
-    "What is written": "as_json events trace record chat quiet",
+    "What is written": "as_json schema events trace record chat quiet",
 }
 
 
@@ -92,6 +94,7 @@ SECTIONS: Final = {
 @click.option("--events", is_flag=True, help="Write each event as one JSON line, as it happens.")
 @click.option("--trace", type=click.Path(readable=False), metavar="FILE", help="Write each stage as one JSON line.")
 @click.option("--record", type=click.Path(), metavar="FILE", help="Write the whole run to a file for prunus replay.")
+@click.option("--schema", type=click.Path(), metavar="FILE", help="Write JSON by this JSON schema; see below.")
 @click.option("--chat", is_flag=True, help="Then answer the questions on standard input, one per line.")
 @common
 def command(pages: tuple[str, ...], question: str, **flags: Any) -> None:
@@ -101,7 +104,9 @@ def command(pages: tuple[str, ...], question: str, **flags: Any) -> None:
     --index the web is searched, with the providers of --search or of the settings. Pages, indexes and a search can
     be combined; they share one budget. Without a model the answer consists of quotes from the pages. Where no page
     bears on the question, the exit code is 4. Where a page or a search failed, the failure is reported and the exit
-    code is 5. Rarer choices are settings: planner, extractor, generator, second_scorer, web_options and others.
+    code is 5. With --schema the result is JSON: its fields are filled from labels and passages of the pages, each with
+    the words that say it, and null where there are none; the question may be left out then. Rarer choices are
+    settings: planner, extractor, generator, second_scorer, web_options and others.
 
     \b
     Examples:
@@ -113,9 +118,15 @@ def command(pages: tuple[str, ...], question: str, **flags: Any) -> None:
       prunus ask "How long does slack water last at Dunnock Quay?" --search local:examples/site --max-seconds 20 --json
       prunus ask "Is the tide late?" examples/site/faq.html --index handbook --search local:examples/site
       prunus ask "How deep is the stilling well?" --search local:examples/site --record build/run.prunus
+      prunus ask --schema examples/gauge.schema.json examples/site/pell-2-gauge.html
     """
     settings = load_settings({"shown_only": flags["shown_only"] or None})
-    question, pages = question_and_pages(question, pages)
+    if flags["schema"] and not question and (not pages or is_address(pages[0]) or os.path.exists(pages[0])):
+        question = ""  # the fields say what is asked
+    else:
+        question, pages = question_and_pages(question, pages)
+    if flags["schema"] and (flags["chat"] or flags["record"] or flags["index"] or flags["events"]):
+        raise BadInput("--schema: leave out --chat, --record, --index and --events", subject="schema")
     if not pages and not flags["index"] and not flags["search"] and not settings.search:
         raise BadInput("no page was given; name a file, a folder, - for standard input, an --index or a --search")
     if flags["record"] and (flags["chat"] or flags["index"]):
@@ -133,6 +144,11 @@ def command(pages: tuple[str, ...], question: str, **flags: Any) -> None:
                 documents = read_given(named, settings, flags["quiet"], keep=True, done=keep)
         if documents is not None and flags["follow"]:
             documents = with_links(documents, question, flags["follow"], settings)
+        if flags["schema"]:
+            fill_schema(
+                flags, documents, question, FillChoices(settings=settings, options=options, budget=flags["budget"])
+            )
+            return
         choices = Choices(settings=settings, options=options, budget=flags["budget"])
         if flags["index"]:
             choices["index"] = opened(flags["index"], settings, options)
@@ -142,6 +158,36 @@ def command(pages: tuple[str, ...], question: str, **flags: Any) -> None:
             asking.converse(question)
         else:
             asking.once(question)
+
+
+def fill_schema(flags: dict[str, Any], documents: Documents | None, question: str, choices: FillChoices) -> None:
+    """Write JSON by a schema; on standard error the words that each field is from.
+
+    :raises BadInput: the file holds no schema.
+    :raises NothingFound: not one field was found.
+    """
+    path = flags["schema"]
+    try:
+        schema = json.loads(Path(path).read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise BadInput(f"{path}: no JSON schema can be read from it ({error})", subject=path) from None
+    if flags["search"]:
+        choices["search"] = flags["search"]
+    filled = fill(schema, documents, question, **choices)
+    if flags["as_json"]:
+        emit_json(asdict(filled))
+    else:
+        emit(json.dumps(filled.data, ensure_ascii=False, indent=2))
+        for field in () if flags["quiet"] else filled.fields:
+            said = field.citation
+            words = f"{said.url or 'page'}  {said.place}  “{one_line(said.quote)[:300]}”" if said else field.reason
+            say(f"{field.path}: {' '.join(words.split())}")
+    for line in filled.failures.values():
+        say(f"prunus: {one_line(line)}")
+    if all(field.value in (None, []) for field in filled.fields):
+        raise NothingFound("nothing on the pages is what the schema asks for", subject=path)
+    if filled.failures:
+        raise DoneInPart(f"{len(filled.failures)} of the pages could not be read; they are listed above")
 
 
 def question_and_pages(question: str, arguments: Sequence[str]) -> tuple[str, tuple[str, ...]]:
@@ -342,8 +388,6 @@ def traced(path: str | None) -> Iterator[Callable[[Trace], None] | None]:
     if not path:
         yield None
         return
-    import json
-
     try:
         file = Path(path).open("w", encoding="utf-8")  # noqa: SIM115 - closed below, so that this `except` catches only the opening
     except OSError as error:
