@@ -85,6 +85,13 @@ def _each_file(source: Source, reading: Reading) -> Iterator[Page | PrunusError]
         yield page
 
 
+def source_text(page: Page) -> str:
+    """Return what was received of a page of text, decoded: its source, not its words."""
+    from .clean.parse import decode  # here: most calls need no text of a page
+
+    return page.content if isinstance(page.content, str) else decode(page.content, page.charset)
+
+
 def is_address(text: str) -> bool:
     """Tell whether text is an http or https address, and not HTML."""
     return bool(_URL.match(text))

@@ -22,7 +22,7 @@ from ...web.site.scope import SiteRules
 from ...web.site.walk import SiteWalk
 from ..errors import RequestRefused, note_bug
 from ..work import Busy
-from .reading import PageRead, Shape
+from .reading import LoadedPage, Shape
 
 MOST_PAGES: Final = 500
 """Pages of a crawl at most."""
@@ -60,7 +60,7 @@ class Crawl:
         return (datetime.now(UTC) + timedelta(seconds=left)).isoformat(timespec="seconds")
 
 
-Write = Callable[[PageRead], dict[str, Any]]
+Write = Callable[[LoadedPage], dict[str, Any]]
 """Makes plain data of a page that was read, as the client asked for it."""
 
 
@@ -145,7 +145,7 @@ class Crawls:
 
         def written() -> dict[str, Any] | PrunusError:
             read = self._shape.cleaned(url, replace(page, url=url), main)
-            return write(read) if isinstance(read, PageRead) else read
+            return write(read) if isinstance(read, LoadedPage) else read
 
         try:
             made = await self._shape.server.workers.within(lambda: in_a_thread(written), crawl.owner)

@@ -16,14 +16,14 @@ from ...api.sites import amap_site
 from ...core.errors import BadInput, NothingFound, PrunusError
 from ...core.sync import in_a_thread
 from ...core.types import Hit, SearchRequest
-from ...pages.clean.parse import decode
 from ...pages.links import links_of
+from ...pages.sources import source_text
 from ...web.site.scope import Scope, SiteRules
 from ..inputs import Caller
 from ..server import Server
 from ..wire import Bounded, RequestBody, Short, Text
 from .crawls import MOST_PAGES, Crawls
-from .reading import EVIDENCE, PageRead, Shape, need_scope
+from .reading import EVIDENCE, LoadedPage, Shape, need_scope
 
 _PLAIN: Final = ("markdown", "html", "rawHtml", "links")
 _ASKING: Final = {"question": "question", "highlights": "query"}
@@ -68,7 +68,7 @@ class ScrapeBody(ScrapeOptions, _Named):
     url: Annotated[str, Field(min_length=1, max_length=4096)]
 
 
-class SearchBody(RequestBody, _Named):
+class FirecrawlSearch(RequestBody, _Named):
     """A web search; with `scrapeOptions` the pages are read."""
 
     query: Annotated[Text, Field(min_length=1)]
@@ -128,7 +128,7 @@ def add_firecrawl(app: FastAPI, server: Server) -> None:
         formats = _formats(body, request)
         addresses = shape.check_addresses([body.url], "url")
 
-        async def work() -> PageRead:
+        async def work() -> LoadedPage:
             [read] = await shape.read(addresses, main=body.onlyMainContent)
             if isinstance(read, PrunusError):
                 raise read
@@ -188,7 +188,7 @@ def add_firecrawl(app: FastAPI, server: Server) -> None:
         return {"status": "cancelled"}
 
     @routes.post("/search")
-    async def search(body: SearchBody, request: Request, caller: Caller) -> dict[str, Any]:
+    async def search(body: FirecrawlSearch, request: Request, caller: Caller) -> dict[str, Any]:
         """Search the web."""
         formats = _formats(body.scrapeOptions, request) if body.scrapeOptions else {}
         data: dict[str, list[dict[str, Any]]] = {}
@@ -228,7 +228,7 @@ def _formats(options: ScrapeOptions, request: Request) -> dict[str, str]:
 
 
 async def _document(
-    shape: Shape, read: PageRead, formats: Mapping[str, str], request: Request, caller: str
+    shape: Shape, read: LoadedPage, formats: Mapping[str, str], request: Request, caller: str
 ) -> dict[str, Any]:
     """Return a page in the formats that were asked for."""
     answer = {}
@@ -244,14 +244,14 @@ async def _document(
     return shape.safe({**await shape.during(request, caller, work), **answer})
 
 
-def _written(shape: Shape, read: PageRead, formats: Mapping[str, str]) -> dict[str, Any]:
+def _written(shape: Shape, read: LoadedPage, formats: Mapping[str, str]) -> dict[str, Any]:
     page, known = read.page, read.metadata
     result: dict[str, Any] = {}
     for name in formats:
         if name in ("markdown", "html"):
             result[name] = read.written("html" if name == "html" else "markdown", images=True)
         elif name == "rawHtml" and page.media_type in _HTML:
-            result[name] = page.content if isinstance(page.content, str) else decode(page.content, page.charset)
+            result[name] = source_text(page)
         elif name == "links":
             result[name] = list(dict.fromkeys(link.target for link in links_of(read.tree)))
         elif name == "highlights":
@@ -278,7 +278,7 @@ async def _results(
 ) -> list[dict[str, Any]]:
     """Return the hits of a search; with options each with its page, or with the error that prevented it."""
 
-    async def work() -> tuple[list[Hit], Sequence[PageRead | PrunusError]]:
+    async def work() -> tuple[list[Hit], Sequence[LoadedPage | PrunusError]]:
         hits = await shape.hits(wanted)
         if options is None:
             return hits, []
@@ -292,7 +292,7 @@ async def _results(
         if hit.published:
             result["date"] = hit.published
         page = pages[number] if pages else None
-        if isinstance(page, PageRead):
+        if isinstance(page, LoadedPage):
             document = await _document(shape, page, formats, request, caller)
             result |= document | {"metadata": {**document["metadata"], "sourceURL": hit.url}}
         elif page is not None:

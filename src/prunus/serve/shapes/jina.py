@@ -21,7 +21,7 @@ from ...pages.links import links_of
 from ..errors import RequestRefused
 from ..inputs import Caller, budget_of
 from ..server import Server
-from .reading import PageRead, Shape
+from .reading import LoadedPage, Shape
 
 _LACKED: Final = (
     "x-target-selector",
@@ -162,7 +162,7 @@ async def _search(shape: Shape, query: str, request: Request, caller: str) -> Re
         hits = await shape.hits(sought)
         reads = wanted.content and shape.server.options.fetch
         read = await shape.read([hit.url for hit in hits]) if reads else []
-        pages = {one.address: one for one in read if isinstance(one, PageRead)}
+        pages = {one.address: one for one in read if isinstance(one, LoadedPage)}
 
         def told() -> list[dict[str, Any]]:
             each = None if budget is None else max(1, budget // max(1, len(hits)))
@@ -184,7 +184,7 @@ def _budget(shape: Shape, wanted: _Wanted) -> int | None:
     return budget_of(wanted.budget, shape.server.options) if wanted.question else None
 
 
-def _hit(shape: Shape, wanted: _Wanted, hit: Hit, read: PageRead | None, budget: int | None) -> dict[str, Any]:
+def _hit(shape: Shape, wanted: _Wanted, hit: Hit, read: LoadedPage | None, budget: int | None) -> dict[str, Any]:
     """Return a result of a search; of a page that was not read it has the provider's snippet."""
     if read is None:
         found = {"title": hit.title, "url": hit.url, "description": hit.snippet, "content": "", "usage": {"tokens": 0}}
@@ -192,7 +192,7 @@ def _hit(shape: Shape, wanted: _Wanted, hit: Hit, read: PageRead | None, budget:
     return {**_page(shape, wanted, read, budget), "description": hit.snippet or read.metadata.description}
 
 
-def _page(shape: Shape, wanted: _Wanted, read: PageRead, budget: int | None) -> dict[str, Any]:
+def _page(shape: Shape, wanted: _Wanted, read: LoadedPage, budget: int | None) -> dict[str, Any]:
     """Return a page as the fields of the JSON reply."""
     known = read.metadata
     if wanted.question:

@@ -21,7 +21,7 @@ from ..background import LargeRoute
 from ..inputs import Caller
 from ..server import Server
 from ..wire import MOST_PAGES, RequestBody, Text
-from .reading import PageRead, Shape
+from .reading import LoadedPage, Shape
 
 _NO_TYPE = ("", "application/octet-stream")
 
@@ -32,7 +32,7 @@ class LoadBody(RequestBody):
     urls: Annotated[list[Annotated[str, Field(max_length=4096)]], Field(min_length=1, max_length=MOST_PAGES)]
 
 
-class SearchBody(RequestBody):
+class WebuiSearch(RequestBody):
     """A web search."""
 
     query: Text
@@ -49,7 +49,7 @@ def add_openwebui(app: FastAPI, server: Server) -> None:
         """Load pages; those that cannot be read are left out, because the shape has no place for an error."""
         addresses = shape.check_addresses(body.urls, "urls")
         results = await shape.during(request, caller, lambda: shape.read(addresses))
-        read = [one for one in results if isinstance(one, PageRead)]
+        read = [one for one in results if isinstance(one, LoadedPage)]
         if not read:
             raise next(one for one in results if isinstance(one, PrunusError))
         return await in_a_thread(lambda: [_document(shape, one) for one in read])
@@ -72,7 +72,7 @@ def add_openwebui(app: FastAPI, server: Server) -> None:
         return await shape.during(request, caller, work)
 
     @routes.post("/search")
-    async def search(body: SearchBody, request: Request, caller: Caller) -> list[dict[str, str]]:
+    async def search(body: WebuiSearch, request: Request, caller: Caller) -> list[dict[str, str]]:
         """Search the web."""
         wanted = SearchRequest(body.query, count=body.count)
         hits = await shape.during(request, caller, lambda: shape.hits(wanted))
@@ -81,7 +81,7 @@ def add_openwebui(app: FastAPI, server: Server) -> None:
     app.include_router(routes)
 
 
-def _document(shape: Shape, read: PageRead) -> dict[str, Any]:
+def _document(shape: Shape, read: LoadedPage) -> dict[str, Any]:
     """Return a page as Open WebUI keeps it; its store takes metadata that are plain values."""
     known = read.metadata
     metadata = {

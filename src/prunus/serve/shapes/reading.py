@@ -38,7 +38,7 @@ EVIDENCE: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class PageRead:
+class LoadedPage:
     """One page that was read.
 
     :param address: as it was asked for.
@@ -93,7 +93,7 @@ class Shape:
             raise RequestRefused(403, "this server fetches no pages; the operator switched it off", param=field)
         return stripped
 
-    async def read(self, addresses: Sequence[str], *, main: bool = True) -> list[PageRead | PrunusError]:
+    async def read(self, addresses: Sequence[str], *, main: bool = True) -> list[LoadedPage | PrunusError]:
         """Fetch and clean pages; the error of each that cannot be read stands in its place.
 
         :param main: choose the pages' main content.
@@ -104,7 +104,7 @@ class Shape:
             async for page in pages:
                 fetched.append(page)
 
-        def cleaned() -> list[PageRead | PrunusError]:
+        def cleaned() -> list[LoadedPage | PrunusError]:
             return [
                 page if isinstance(page, PrunusError) else self.cleaned(address, page, main)
                 for address, page in zip(addresses, fetched, strict=True)
@@ -112,12 +112,12 @@ class Shape:
 
         return await in_a_thread(cleaned)
 
-    def cleaned(self, address: str, page: Page, main: bool = True) -> PageRead | PrunusError:
+    def cleaned(self, address: str, page: Page, main: bool = True) -> LoadedPage | PrunusError:
         """Return a page that was read, or why it could not be; call this in a thread."""
         [tree] = read_each([page], self.server.settings, main)
-        return tree if isinstance(tree, PrunusError) else PageRead(address, page, tree)
+        return tree if isinstance(tree, PrunusError) else LoadedPage(address, page, tree)
 
-    def pruned(self, read: PageRead, question: str, budget: int | None, format: OutputFormat) -> Context:
+    def pruned(self, read: LoadedPage, question: str, budget: int | None, format: OutputFormat) -> Context:
         """Return the evidence of a page for a question; call this in a thread."""
         pruner = Pruner(Options(links=format == "markdown"), self.server.settings)
         return pruner.prune(Documents([read.tree]), question, budget, format)

@@ -35,7 +35,7 @@ _SLOPE, _BIAS = 0.6, -7.4
 """Turn a score of the own reranker into a chance: fitted on 60 questions with ten passages, one of which answers."""
 
 
-class DocumentGiven(RequestBody):
+class RerankDocument(RequestBody):
     """A document as an object."""
 
     text: str
@@ -45,7 +45,7 @@ class RerankBody(RequestBody):
     """Documents to be put into an order for a question."""
 
     query: Annotated[Text, Field(min_length=1)]
-    documents: Annotated[list[str | DocumentGiven], Field(min_length=1, max_length=MOST)]
+    documents: Annotated[list[str | RerankDocument], Field(min_length=1, max_length=MOST)]
     model: Short = Field("", description="Taken as it is: the operator chose the reranker.")
     top_n: Annotated[int, Field(ge=1)] | None = None
     return_documents: bool = False

@@ -19,7 +19,7 @@ from ...core.types import Hit, SearchRequest
 from ..inputs import Caller
 from ..server import Server
 from ..wire import MOST_PAGES, RequestBody, Short, Text
-from .reading import EVIDENCE, PageRead, Shape, need_scope
+from .reading import EVIDENCE, LoadedPage, Shape, need_scope
 
 _CHUNK: Final = 130
 """Tokens of one of the ``chunks_per_source``, which Tavily bounds by 500 letters."""
@@ -28,7 +28,7 @@ Format = Literal["markdown", "text"]
 Domains = Annotated[list[Short], Field(max_length=300, fail_fast=True)]
 
 
-class SearchBody(RequestBody):
+class TavilySearch(RequestBody):
     """A web search with the evidence of each page."""
 
     query: Annotated[Text, Field(min_length=1)]
@@ -73,7 +73,7 @@ def add_tavily(app: FastAPI, server: Server) -> None:
     routes = APIRouter(prefix="/tavily", tags=["shapes"])
 
     @routes.post("/search")
-    async def search(body: SearchBody, request: Request, caller: Caller) -> dict[str, Any]:
+    async def search(body: TavilySearch, request: Request, caller: Caller) -> dict[str, Any]:
         """Search the web, read the pages, and return the evidence of each."""
         started = time.perf_counter()
         if body.include_answer:
@@ -91,13 +91,13 @@ def add_tavily(app: FastAPI, server: Server) -> None:
         )
         reads = not body.search_depth.endswith("fast") or bool(body.include_raw_content or body.include_answer)
 
-        async def work() -> tuple[list[Hit], list[PageRead | PrunusError]]:
+        async def work() -> tuple[list[Hit], list[LoadedPage | PrunusError]]:
             hits = await shape.hits(wanted)
             allowed = reads and server.options.fetch
             return hits, await shape.read([hit.url for hit in hits]) if allowed else []
 
         hits, read = await shape.during(request, caller, work)
-        pages = {one.address: one for one in read if isinstance(one, PageRead)}
+        pages = {one.address: one for one in read if isinstance(one, LoadedPage)}
 
         async def told() -> list[dict[str, Any]]:
             return await in_a_thread(lambda: [_result(shape, body, hit, pages.get(hit.url)) for hit in hits])
@@ -128,7 +128,7 @@ def add_tavily(app: FastAPI, server: Server) -> None:
             read = await shape.read(addresses)
 
             def told() -> list[dict[str, Any]]:
-                return [_extracted(shape, body, one, budget) for one in read if isinstance(one, PageRead)]
+                return [_extracted(shape, body, one, budget) for one in read if isinstance(one, LoadedPage)]
 
             failed = [
                 {"url": address, "error": shape.line(one)}
@@ -146,7 +146,7 @@ def add_tavily(app: FastAPI, server: Server) -> None:
     app.include_router(routes)
 
 
-def _result(shape: Shape, body: SearchBody, hit: Hit, read: PageRead | None) -> dict[str, Any]:
+def _result(shape: Shape, body: TavilySearch, hit: Hit, read: LoadedPage | None) -> dict[str, Any]:
     """Return one result of a search; of a page that was not read it has the provider's snippet."""
     content, score = hit.snippet, 0.0
     raw = None
@@ -163,7 +163,7 @@ def _result(shape: Shape, body: SearchBody, hit: Hit, read: PageRead | None) -> 
     return {**result, "published_date": published} if published else result
 
 
-def _extracted(shape: Shape, body: ExtractBody, read: PageRead, budget: int) -> dict[str, Any]:
+def _extracted(shape: Shape, body: ExtractBody, read: LoadedPage, budget: int) -> dict[str, Any]:
     text = shape.pruned(read, body.query, budget, body.format).output if body.query else read.written(body.format)
     return {"url": read.address, "title": read.metadata.title, "raw_content": text, "images": []}
 
