@@ -25,7 +25,9 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing import get_context
+from threading import Thread
 from typing import Any, Final
 
 from benchmarks.report import finish, json_line, parser, say, table, verdict
@@ -101,6 +103,38 @@ def _prune(content: str) -> bytes:
     return json.dumps({"question": _QUESTION, "pages": [{"html": content}]}).encode()
 
 
+def _prune_at(site: int) -> bytes:
+    address = f"http://127.0.0.1:{site}/{random.getrandbits(60)}"
+    return json.dumps({"question": _QUESTION, "pages": [{"url": address}]}).encode()
+
+
+@contextmanager
+def hostile_site() -> Iterator[int]:
+    """Serve a wide table at every address; yield the port."""
+    table = f"<table><tr>{'<td>a' * 200_000}".encode()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            content = b"" if self.path == "/robots.txt" else table
+            self.send_response(200 if content else 404)
+            self.send_header("content-type", "text/html")
+            self.send_header("content-length", str(len(content)))
+            self.end_headers()
+            with suppress(OSError):
+                self.wfile.write(content)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
 def _file(content: bytes, type: str) -> bytes:
     return json.dumps({"page": {"base64": base64.b64encode(content).decode(), "type": type}}).encode()
 
@@ -136,8 +170,11 @@ async def _filled(target: Target) -> None:
     await target.send(f"/v1/indexes/{name}", method="DELETE")
 
 
-def attacks() -> dict[str, Attack]:
-    """Return the kinds of hostile clients by name."""
+def attacks(site: int = 0) -> dict[str, Attack]:
+    """Return the kinds of hostile clients by name.
+
+    :param site: the port of a web server of this machine with a hostile page.
+    """
     wide = _prune("<table><tr>" + "<td>a" * 200_000)
     deep = _prune("<div>" * 200_000 + "x")
     words = _prune("<p>" + "word " * 200_000)
@@ -171,6 +208,7 @@ def attacks() -> dict[str, Attack]:
         "long rows": lambda to: to.send("/v1/clean", rows),
         "archive bomb": lambda to: to.send("/v1/clean", bomb),
         "nested JSON": lambda to: to.send("/v1/ask", nested),
+        "fetched table": lambda to: to.send("/v1/prune", _prune_at(site)),
         "inside addresses": lambda to: to.send("/v1/prune", {"question": _QUESTION, "pages": pages}),
         "indexes": _filled,
         "tools": lambda to: to.send("/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": [[]]}),
@@ -178,19 +216,19 @@ def attacks() -> dict[str, Attack]:
     }
 
 
-async def _attack(target: Target, only: list[str], each: int) -> None:
+async def _attack(target: Target, only: list[str], each: int, site: int) -> None:
     async def again(run: Attack) -> None:
         while True:
             with suppress(OSError, ValueError, asyncio.LimitOverrunError):
                 await run(target)
             await asyncio.sleep(0.05)
 
-    await asyncio.gather(*(again(run) for name, run in attacks().items() if name in only for _ in range(each)))
+    await asyncio.gather(*(again(run) for name, run in attacks(site).items() if name in only for _ in range(each)))
 
 
-def attack(port: int, key: str, only: list[str], each: int) -> None:
+def attack(port: int, key: str, only: list[str], each: int, site: int) -> None:
     """Run hostile clients until the process is ended."""
-    asyncio.run(_attack(Target(port, key), only, each))
+    asyncio.run(_attack(Target(port, key), only, each, site))
 
 
 # --- the honest client -------------------------------------------------------------------------------
@@ -247,8 +285,11 @@ async def streams(target: Target, seconds: float) -> tuple[Counter[str], float]:
 
 
 @contextmanager
-def closed_server() -> Iterator[tuple[subprocess.Popen[str], int, str, str]]:
-    """Start the model and a server with two keys; yield the server, its port and the keys."""
+def closed_server(site: int = 0) -> Iterator[tuple[subprocess.Popen[str], int, str, str]]:
+    """Start the model and a server with two keys; yield the server, its port and the keys.
+
+    :param site: the port of this machine at which the server may fetch pages.
+    """
     from prunus.serve.keys import new_key
     from prunus.serve.state import ServerState
 
@@ -265,6 +306,8 @@ def closed_server() -> Iterator[tuple[subprocess.Popen[str], int, str, str]]:
             "PRUNUS_LLM": f"http://127.0.0.1:{line.strip()}/v1#scripted",
             "PRUNUS_PLANNER": "rules",
             "PRUNUS_EXTRACTOR": "sentences",
+            "PRUNUS_ALLOW_HOSTS": "127.0.0.1",
+            "PRUNUS_PORTS": str(site or 9),
         }
         command = [sys.executable, "-c", "from prunus.cli.main import main; main()", "serve", "--port", "0"]
         with started(command, **variables) as (process, said):
@@ -302,9 +345,9 @@ def run(options: argparse.Namespace) -> bool:
         finally:
             watching.cancel()
 
-    with closed_server() as (process, port, good, bad):
+    with hostile_site() as site, closed_server(site) as (process, port, good, bad):
         alone, _ = asyncio.run(honest(Target(port, good), 5))
-        hostile = get_context("spawn").Process(target=attack, args=(port, bad, only, options.each), daemon=True)
+        hostile = get_context("spawn").Process(target=attack, args=(port, bad, only, options.each, site), daemon=True)
         hostile.start()
         try:
             times, wrong = asyncio.run(beside(process, Target(port, good)))
