@@ -12,6 +12,7 @@ from tests.extras import need
 from tests.serve.running import BRIDGE, Running, running
 
 import prunus
+from prunus.serve.options import SHAPES
 
 pytestmark = pytest.mark.full
 
@@ -45,6 +46,23 @@ OPERATIONS = [
     ("get", "/v1/choices", 2),
     ("get", "/v1/snapshots", 2),
     ("post", "/v1/snapshots/show", 15),
+    ("post", "/v1/rerank", 25),
+    ("post", "/v2/rerank", 10),
+    ("post", "/v2/scrape", 25),
+    ("post", "/v2/map", 15),
+    ("post", "/v2/search", 30),
+    ("post", "/v2/crawl", 15),
+    ("get", "/v2/crawl/{id}", 5),
+    ("get", "/v2/crawl/{id}/errors", 5),
+    ("delete", "/v2/crawl/{id}", 5),
+    ("post", "/tavily/search", 30),
+    ("post", "/tavily/extract", 20),
+    ("post", "/openwebui/load", 15),
+    ("put", "/openwebui/process", 5),
+    ("post", "/openwebui/search", 15),
+    ("get", "/r/{address}", 15),
+    ("get", "/s/{query}", 15),
+    ("get", "/md", 20),
     ("get", "/healthz", 2),
     ("get", "/readyz", 2),
     ("get", "/metrics", 2),
@@ -63,8 +81,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     prunus.Index.open(folder / "made").add({"bridge": BRIDGE})
     chosen = {"search": f"local:{folder / 'pages'}"}
     with running(
-        folder, chosen, fetch=False, indexes={"town": str(folder / "made")}, index_home=str(folder / "own")
-    ) as found:
+        folder, chosen, fetch=False, shapes=SHAPES, indexes={"town": str(folder / "made")},
+        index_home=str(folder / "own"),
+    ) as found:  # fmt: skip
         yield found
 
 

@@ -23,7 +23,7 @@ from ..inputs import Caller
 from ..server import Server
 from ..wire import Bounded, RequestBody, Short, Text
 from .crawls import MOST_PAGES, Crawls
-from .reading import EVIDENCE, LoadedPage, Shape, need_scope
+from .reading import EVIDENCE, REFUSED, LoadedPage, Shape, need_scope
 
 _PLAIN: Final = ("markdown", "html", "rawHtml", "links")
 _ASKING: Final = {"question": "question", "highlights": "query"}
@@ -120,7 +120,7 @@ def add_firecrawl(app: FastAPI, server: Server) -> None:
     """Add the routes to an application."""
     shape = Shape(server)
     crawls = Crawls(shape)
-    routes = APIRouter(prefix="/v2", tags=["shapes"])
+    routes = APIRouter(prefix="/v2", tags=["shapes"], responses=REFUSED)
 
     @routes.post("/scrape")
     async def scrape(body: ScrapeBody, request: Request, caller: Caller) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from ...pages.links import links_of
 from ..errors import RequestRefused
 from ..inputs import Caller, budget_of
 from ..server import Server
-from .reading import LoadedPage, Shape
+from .reading import REFUSED, LoadedPage, Shape
 
 _LACKED: Final = (
     "x-target-selector",
@@ -36,6 +36,8 @@ _LACKED: Final = (
 _FORMATS: Final[Mapping[str, OutputFormat]] = {
     "": "markdown", "content": "markdown", "markdown": "markdown", "html": "html", "text": "text",
 }  # fmt: skip
+_TEXT: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"text/plain": {}, "application/json": {}}}}
+"""What the routes give, as ``Accept`` asks."""
 _HITS: Final = 5
 _MOST_TOKENS: Final = 10_000_000
 
@@ -71,24 +73,24 @@ class _Wanted:
 def add_jina(app: FastAPI, server: Server) -> None:
     """Add ``/r/``, ``/r/ADDRESS``, ``/s/`` and ``/s/QUERY`` to an application."""
     shape = Shape(server)
-    routes = APIRouter(tags=["shapes"])
+    routes = APIRouter(tags=["shapes"], responses=REFUSED)
 
-    @routes.get("/r/{address:path}")
+    @routes.get("/r/{address:path}", responses=_TEXT)
     async def read(address: str, request: Request, caller: Caller) -> Response:
         """Read the page whose address follows, with its own query."""
         return await _read(shape, _address_of(request), request, caller)
 
-    @routes.post("/r/")
+    @routes.post("/r/", responses=_TEXT)
     async def read_posted(request: Request, caller: Caller) -> Response:
         """Read the page that the field `url` of the body names."""
         return await _read(shape, await _field(request, "url"), request, caller)
 
-    @routes.get("/s/{query:path}")
+    @routes.get("/s/{query:path}", responses=_TEXT)
     async def search(query: str, request: Request, caller: Caller) -> Response:
         """Search the web, and read the pages."""
         return await _search(shape, query or request.query_params.get("q", ""), request, caller)
 
-    @routes.post("/s/")
+    @routes.post("/s/", responses=_TEXT)
     async def search_posted(request: Request, caller: Caller) -> Response:
         """Search for the field `q` of the body."""
         return await _search(shape, await _field(request, "q"), request, caller)
@@ -176,7 +178,7 @@ async def _search(shape: Shape, query: str, request: Request, caller: str) -> Re
         reply = {"code": 200, "status": 20_000, "data": results, "meta": {"usage": {"tokens": total}}}
         return JSONResponse(shape.safe(reply))
     texts = [_text(shape.safe(result), wanted, f"[{number}] ") for number, result in enumerate(results, 1)]
-    return PlainTextResponse("\n\n".join(texts))
+    return PlainTextResponse("\n\n".join(texts) or "No results.")
 
 
 def _budget(shape: Shape, wanted: _Wanted) -> int | None:

@@ -11,13 +11,13 @@ from ...core.errors import BadInput, PrunusError
 from ...core.sync import in_a_thread
 from ..inputs import Caller, budget_of
 from ..server import Server
-from .reading import Shape
+from .reading import REFUSED, Shape
 
 
 def add_markdown(app: FastAPI, server: Server) -> None:
     """Add the route to an application."""
     shape = Shape(server)
-    routes = APIRouter(tags=["shapes"])
+    routes = APIRouter(tags=["shapes"], responses=REFUSED)
 
     @routes.get("/md", response_class=Response, responses={200: {"content": {"text/markdown": {}}}})
     async def markdown(

@@ -21,7 +21,7 @@ from ..background import LargeRoute
 from ..inputs import Caller
 from ..server import Server
 from ..wire import MOST_PAGES, RequestBody, Text
-from .reading import LoadedPage, Shape
+from .reading import REFUSED, LoadedPage, Shape
 
 _NO_TYPE = ("", "application/octet-stream")
 
@@ -42,7 +42,7 @@ class WebuiSearch(RequestBody):
 def add_openwebui(app: FastAPI, server: Server) -> None:
     """Add ``POST /openwebui/load``, ``PUT /openwebui/process`` and ``POST /openwebui/search``."""
     shape = Shape(server)
-    routes = APIRouter(prefix="/openwebui", tags=["shapes"], route_class=LargeRoute)
+    routes = APIRouter(prefix="/openwebui", tags=["shapes"], responses=REFUSED, route_class=LargeRoute)
 
     @routes.post("/load")
     async def load(body: LoadBody, request: Request, caller: Caller) -> list[dict[str, Any]]:

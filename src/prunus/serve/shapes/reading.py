@@ -33,6 +33,10 @@ from ..work import unless_left
 
 T = TypeVar("T")
 
+REFUSED: Final[dict[int | str, dict[str, Any]]] = {
+    kind: {"description": "An error in the form that the clients of this shape read"} for kind in ("4XX", "5XX")
+}
+"""The errors that the routes of shapes document."""
 EVIDENCE: Final = 1_000
 """Tokens of the evidence of a page, in shapes whose requests have no budget."""
 

@@ -23,7 +23,7 @@ from ..background import LargeRoute
 from ..inputs import Caller
 from ..server import Server
 from ..wire import RequestBody, Short, Text
-from .reading import Shape
+from .reading import REFUSED, Shape
 
 MOST: Final = 1_000
 """Documents of a request at most, as Cohere advises."""
@@ -59,7 +59,7 @@ class RerankBody(RequestBody):
 def add_rerank(app: FastAPI, server: Server) -> None:
     """Add both routes to an application."""
     shape = Shape(server)
-    routes = APIRouter(tags=["shapes"], route_class=LargeRoute)
+    routes = APIRouter(tags=["shapes"], responses=REFUSED, route_class=LargeRoute)
 
     async def rerank(body: RerankBody, request: Request, caller: Caller) -> dict[str, Any]:
         """Order documents by how well they answer a question: by the reranker, or without one by words and meaning."""

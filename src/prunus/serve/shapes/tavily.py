@@ -19,7 +19,7 @@ from ...core.types import Hit, SearchRequest
 from ..inputs import Caller
 from ..server import Server
 from ..wire import MOST_PAGES, RequestBody, Short, Text
-from .reading import EVIDENCE, LoadedPage, Shape, need_scope
+from .reading import EVIDENCE, REFUSED, LoadedPage, Shape, need_scope
 
 _CHUNK: Final = 130
 """Tokens of one of the ``chunks_per_source``, which Tavily bounds by 500 letters."""
@@ -70,7 +70,7 @@ class ExtractBody(RequestBody):
 def add_tavily(app: FastAPI, server: Server) -> None:
     """Add both routes to an application."""
     shape = Shape(server)
-    routes = APIRouter(prefix="/tavily", tags=["shapes"])
+    routes = APIRouter(prefix="/tavily", tags=["shapes"], responses=REFUSED)
 
     @routes.post("/search")
     async def search(body: TavilySearch, request: Request, caller: Caller) -> dict[str, Any]:
