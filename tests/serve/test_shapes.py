@@ -95,6 +95,14 @@ def test_firecrawl_searches_with_and_without_the_pages(firecrawl: Any, web: Worl
     assert pages[1].markdown == "" and "404" in pages[1].metadata.error
 
 
+def test_firecrawl_fills_a_schema(firecrawl: Any, web: World) -> None:
+    need("jsonschema")
+    fields = {"price": {"type": "string", "description": "what the ferry costs for a bicycle"}}
+    schema = {"type": "object", "properties": fields}
+    page = firecrawl.scrape(f"{web.url}/ferry", formats=[{"type": "json", "schema": schema, "prompt": "ferry"}])
+    assert "3 coins" in page.json["price"] and page.markdown is None
+
+
 def test_firecrawl_maps_a_site(firecrawl: Any, web: World) -> None:
     found = [link.url for link in firecrawl.map(f"{web.url}/ferry", limit=10).links]
     assert found == [f"{web.url}/ferry", f"{web.url}/menu"]

@@ -1,7 +1,7 @@
 """Firecrawl's ``/v2/scrape``, ``/v2/map``, ``/v2/crawl`` and ``/v2/search``: ``Firecrawl(api_url="http://…")``.
 
-Source: the client ``firecrawl-py`` 4.55. Formats that Prunus lacks are refused by name; ``question`` and ``highlights``
-are what it does best: the answer with its sources, and the evidence of the page.
+Source: the client ``firecrawl-py`` 4.55. Formats that Prunus lacks are refused by name. ``highlights`` is the evidence of
+a page, ``question`` the answer with its sources, and ``json`` the fields of a schema.
 """
 
 from __future__ import annotations
@@ -26,14 +26,16 @@ from .crawls import MOST_PAGES, Crawls
 from .reading import EVIDENCE, REFUSED, LoadedPage, Shape, need_scope
 
 _PLAIN: Final = ("markdown", "html", "rawHtml", "links")
-_ASKING: Final = {"question": "question", "highlights": "query"}
-"""Formats that hold a question, by the field that holds it."""
+_ASKING: Final = {"question": "question", "highlights": "query", "json": "schema"}
+"""Formats that ask something of the page, by the field that says what."""
 _SPANS: Final = {"qdr:h": "day", "qdr:d": "day", "qdr:w": "week", "qdr:m": "month", "qdr:y": "year"}
 _MOST_ADDRESSES: Final = 30_000
 _HTML: Final = ("", "text/html", "application/xhtml+xml")
 _CODES: Final = {"web": "", "news": "news"}
 
 
+Formats = Mapping[str, Mapping[str, Any]]
+"""The fields of each format that was asked for, by its name."""
 Patterns = Annotated[list[Short], Field(max_length=50, fail_fast=True)]
 
 
@@ -204,13 +206,13 @@ def add_firecrawl(app: FastAPI, server: Server) -> None:
     app.include_router(routes)
 
 
-def _formats(options: ScrapeOptions, request: Request) -> dict[str, str]:
-    """Return the formats of a request, and the question of those that hold one.
+def _formats(options: ScrapeOptions, request: Request) -> Formats:
+    """Return the formats of a request by name, each with its fields.
 
-    :raises BadInput: Prunus lacks a format.
+    :raises BadInput: Prunus lacks a format, or one lacks a field.
     :raises RequestRefused: the key may not ask.
     """
-    result: dict[str, str] = {}
+    result: dict[str, Mapping[str, Any]] = {}
     for given in options.formats:
         fields: Mapping[str, Any] = {"type": given} if isinstance(given, str) else given
         name = str(fields.get("type", ""))[:100]
@@ -218,25 +220,29 @@ def _formats(options: ScrapeOptions, request: Request) -> dict[str, str]:
             known = ", ".join([*_PLAIN, *_ASKING])
             raise BadInput(f"formats: this server has no {name or 'format without a type'!r}; it has {known}",
                            subject="formats")  # fmt: skip
-        question = fields.get(_ASKING.get(name, ""), "")
-        if name in _ASKING and not (isinstance(question, str) and question.strip()):
-            raise BadInput(f"formats: {name} needs the field {_ASKING[name]}", subject="formats")
-        result[name] = str(question)
-    if "question" in result:
+        needed = _ASKING.get(name, "")
+        if needed and not fields.get(needed):
+            raise BadInput(f"formats: {name} needs the field {needed}", subject="formats")
+        if not isinstance(fields.get(needed, ""), dict if name == "json" else str):
+            raise BadInput(f"formats: {needed} of {name} is of the wrong type", subject="formats")
+        result[name] = fields
+    if {"question", "json"} & result.keys():
         need_scope(request, "ask")
     return result
 
 
-async def _document(
-    shape: Shape, read: LoadedPage, formats: Mapping[str, str], request: Request, caller: str
-) -> dict[str, Any]:
+async def _document(shape: Shape, read: LoadedPage, formats: Formats, request: Request, caller: str) -> dict[str, Any]:
     """Return a page in the formats that were asked for."""
-    answer = {}
+    answer: dict[str, Any] = {}
     if "question" in formats:
         try:
-            answer = {"answer": (await shape.answered(request, caller, formats["question"], [read.page])).text}
+            of = await shape.answered(request, caller, formats["question"]["question"], [read.page])
+            answer["answer"] = of.text
         except NothingFound as error:
             answer = {"answer": "", "warning": shape.line(error)}
+    if "json" in formats:
+        prompt = str(formats["json"].get("prompt") or "")
+        answer["json"] = await shape.filled(request, caller, formats["json"]["schema"], prompt, read.page)
 
     async def work() -> dict[str, Any]:
         return await in_a_thread(lambda: _written(shape, read, formats))
@@ -244,7 +250,7 @@ async def _document(
     return shape.safe({**await shape.during(request, caller, work), **answer})
 
 
-def _written(shape: Shape, read: LoadedPage, formats: Mapping[str, str]) -> dict[str, Any]:
+def _written(shape: Shape, read: LoadedPage, formats: Formats) -> dict[str, Any]:
     page, known = read.page, read.metadata
     result: dict[str, Any] = {}
     for name in formats:
@@ -255,7 +261,7 @@ def _written(shape: Shape, read: LoadedPage, formats: Mapping[str, str]) -> dict
         elif name == "links":
             result[name] = list(dict.fromkeys(link.target for link in links_of(read.tree)))
         elif name == "highlights":
-            result[name] = shape.pruned(read, formats[name], EVIDENCE, "markdown").output
+            result[name] = shape.pruned(read, formats[name]["query"], EVIDENCE, "markdown").output
     metadata = {
         "title": known.title, "description": known.description, "language": known.language,
         "publishedTime": known.published, "modifiedTime": known.modified, "ogSiteName": known.site,
@@ -272,7 +278,7 @@ async def _results(
     shape: Shape,
     wanted: SearchRequest,
     options: ScrapeOptions | None,
-    formats: Mapping[str, str],
+    formats: Formats,
     request: Request,
     caller: str,
 ) -> list[dict[str, Any]]:

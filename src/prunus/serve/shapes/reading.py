@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from fastapi import Request
 
 from ...api.answers import Choices, asearch
+from ...api.fill import FillChoices, filled_from
 from ...api.pages import Pruner, read_each
 from ...core.errors import BadInput, PrunusError, one_line
 from ...core.events import answer_of
@@ -152,6 +154,19 @@ class Shape:
         choices = Choices(settings=self.server.settings, options=Options(limits=limits))
         events = events_of(self.server, ClientQuestion(question, list(pages), choices, caller=caller), None)
         return await unless_left(request.receive, answer_of(events))
+
+    async def filled(
+        self, request: Request, caller: str, schema: Mapping[str, Any], question: str, page: Page
+    ) -> Mapping[str, Any]:
+        """Return the fields of a JSON schema, filled from a page that was read.
+
+        :raises RequestRefused: the key may not ask.
+        :raises BadInput: the schema cannot be used.
+        """
+        need_scope(request, "ask")
+        choices = FillChoices(settings=self.server.settings)
+        work = partial(filled_from, schema, [page], question, choices, self.server.engines)
+        return (await self.during(request, caller, work)).data
 
     def line(self, error: PrunusError) -> str:
         """Return an error in one line, without what only the operator may know."""
