@@ -1,7 +1,7 @@
 """Firecrawl's ``/v2/scrape``, ``/v2/map``, ``/v2/crawl`` and ``/v2/search``: ``Firecrawl(api_url="http://…")``.
 
-Source: the client ``firecrawl-py`` 4.55. Formats that Prunus lacks are refused by name. ``highlights`` is the evidence of
-a page, ``question`` the answer with its sources, and ``json`` the fields of a schema.
+Source: the client ``firecrawl-py`` 4.55. Formats that Prunus lacks are refused by name. ``highlights`` is the evidence
+of a page, ``question`` the answer with its sources, and ``json`` the fields of a schema.
 """
 
 from __future__ import annotations
