@@ -18,6 +18,7 @@ ToHtml = Callable[[Page], "str | bytes"]
 """A function that turns a page of any format into HTML."""
 
 _FRAME: Final = "an empty frame that scripts fill"
+_SIGNAL: Final = "the site asks that its pages are no input of AI systems (Content-Signal: ai-input=no)"
 _WARNING: Final = re.compile(r'<meta name="prunus:warning" content="([^"]*)">')
 """What a format engine says of the document that it read, see :attr:`.Tree.warnings`."""
 
@@ -58,6 +59,8 @@ def clean_page(page: Page, to_html: ToHtml, main: bool = False) -> Tree:
         tree = _with_data(tree, page, to_html)
     elif isinstance(html, str):
         tree.warnings = [unescape(said) for said in _WARNING.findall(html, 0, html.find("</head>") + 1)]
+    if "ai-input=no" in page.headers.get("content-signal", "").replace(" ", "").lower():
+        tree.warnings = [*tree.warnings, _SIGNAL]
     if not tree.has_words:
         raise BadPage("; ".join([f"{name}: the page shows no text", *tree.warnings]), subject=name)
     tree.url = page.final_url or page.url

@@ -12,6 +12,7 @@ from tests.clock import at_most
 from tests.web.fetch.server import Answer, Server, door_to, in_turn, redirect_to, respond
 from tests.web.fetch.test_http import SleepClock, fetch_all
 
+import prunus
 from prunus.core.errors import PrunusError
 from prunus.core.types import Page
 from prunus.web.door.egress import FetchFailed, RefusedUrl
@@ -270,3 +271,16 @@ def test_the_robot_answers_to_its_own_name() -> None:
         door = door_to(server, user_agent="Reader/1 (+https://example.org)")
         with pytest.raises(RefusedUrl):
             asyncio.run(HttpFetcher(door, robots=Robots(door)).fetch(server.url()))
+
+
+def test_what_a_site_asks_of_who_uses_its_pages_is_told_with_each_page() -> None:
+    signals = "User-agent: *\nContent-Signal: search=yes, AI-Input = no\nAllow: /"
+    with serving(respond(signals)) as server:
+        page = fetch(server)
+    assert page.headers["content-signal"] == "search=yes, AI-Input = no"
+    [tree] = prunus.read(page).trees
+    assert ["Content-Signal" in warning for warning in tree.warnings] == [True]
+    with serving(respond(signals.replace("no", "yes"))) as server:
+        assert prunus.read(fetch(server)).trees[0].warnings == []
+    with serving(respond("User-agent: *\nAllow: /")) as server:
+        assert "content-signal" not in fetch(server).headers

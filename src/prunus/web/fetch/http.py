@@ -158,10 +158,11 @@ async def _first_finished(running: Iterable[asyncio.Task[Result]]) -> asyncio.Ta
 
 __all__ = ["Clock", "FetchRules", "HttpFetcher"]
 
-ACCEPT: Final = "text/html,application/xhtml+xml,application/pdf;q=0.9,text/*;q=0.9,*/*;q=0.8"
+ACCEPT: Final = "text/html,application/xhtml+xml,text/markdown;q=0.9,application/pdf;q=0.9,text/*;q=0.9,*/*;q=0.8"
+"""HTML is asked for first, because citations are to be found in the page that a person opens."""
 KEPT: Final = frozenset(
     "content-type content-language content-disposition content-location last-modified etag cache-control expires "
-    "date age vary link location retry-after x-robots-tag".split()
+    "date age vary link location retry-after x-robots-tag content-signal".split()
 )
 """Response headers that a page keeps."""
 
@@ -415,6 +416,8 @@ class HttpFetcher:
             answered = self._clock.now()
             cookies.extract_cookies(response)
             headers = dict(response.headers)  # lower-case names; repeated headers joined
+            if self._robots is not None and (signal := self._robots.signal(url)):
+                headers.setdefault("content-signal", signal)
             if LOCATION in response.extensions:
                 headers["location"] = response.extensions[LOCATION]
             if response.status_code == HTTPStatus.NOT_MODIFIED and asked:

@@ -32,6 +32,7 @@ _TOKEN: Final = re.compile(r"[A-Za-z_-]+")
 _NUMBER: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 _SITEMAP: Final = re.compile(r"^[ \t]*sitemap[ \t]*:[ \t]*(\S+)", re.IGNORECASE | re.MULTILINE)
 _MOST_SITEMAPS: Final = 100  # of one file
+_LONGEST_SIGNAL: Final = 300
 _ESCAPE: Final = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _HOST_FAILURES: Final = ("dns", "connect", "tls")
@@ -47,11 +48,13 @@ class Policy:
     :param rules: (path pattern, whether it allows), the longest pattern first; of equal length, allowing first.
     :param delay: seconds between two requests.
     :param sitemaps: the addresses of the file's ``Sitemap`` lines, which are for every robot.
+    :param signal: what the site asks of who uses its pages (``Content-Signal``), as ``search=yes, ai-input=no``.
     """
 
     rules: tuple[tuple[str, bool], ...] = ()
     delay: float = 0.0
     sitemaps: tuple[str, ...] = ()
+    signal: str = ""
 
     def allows(self, target: str) -> bool:
         """Tell whether a path with its query may be fetched: the longest matching rule decides (§2.2.2)."""
@@ -77,10 +80,11 @@ def read_policy(text: str, agent: str) -> Policy:
         elif "*" in agents:
             wildcard_lines += lines
     lines = named_lines if named else wildcard_lines
-    rules = [(normal_path(value), key == "allow") for key, value in lines if key != "crawl-delay" and value]
+    rules = [(normal_path(value), key == "allow") for key, value in lines if key.endswith("allow") and value]
     delays = [bounded_float(value, 0.0) for key, value in lines if key == "crawl-delay" and _NUMBER.fullmatch(value)]
     rules.sort(key=lambda rule: (-len(rule[0]), not rule[1]))
-    return Policy(tuple(rules), max(delays, default=0.0), tuple(_SITEMAP.findall(text)[:_MOST_SITEMAPS]))
+    signal = ", ".join(value for key, value in lines if key == "content-signal")[:_LONGEST_SIGNAL]
+    return Policy(tuple(rules), max(delays, default=0.0), tuple(_SITEMAP.findall(text)[:_MOST_SITEMAPS]), signal)
 
 
 def _groups(text: str) -> Iterator[tuple[set[str], list[tuple[str, str]]]]:
@@ -98,7 +102,7 @@ def _groups(text: str) -> Iterator[tuple[set[str], list[tuple[str, str]]]]:
                 agents, lines = set(), []
             token = _TOKEN.match(value)
             agents.add("*" if value.startswith("*") else token.group().lower() if token else "")
-        elif key in ("allow", "disallow", "crawl-delay") and agents:
+        elif key in ("allow", "disallow", "crawl-delay", "content-signal") and agents:
             lines.append((key, value))
     yield agents, lines
 
@@ -192,6 +196,11 @@ class Robots:
         if not cached.policy.allows(url.target):
             raise RefusedUrl(str(url), "robots", f"the site's robots.txt forbids {self.agent} to read it", _WAY_OUT)
         return cached.policy.delay
+
+    def signal(self, url: Url) -> str:
+        """Return what the robots.txt of a URL's origin asks of who uses its pages, if it was read; asks for none."""
+        cached = self._cache.get(url.origin)
+        return cached.policy.signal if cached is not None and cached.policy is not None else ""
 
     async def sitemaps(self, client: httpx.AsyncClient, url: Url) -> tuple[str, ...]:
         """Return the sitemaps that the robots.txt of a URL's origin names."""
