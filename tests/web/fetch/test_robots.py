@@ -281,6 +281,6 @@ def test_what_a_site_asks_of_who_uses_its_pages_is_told_with_each_page() -> None
     [tree] = prunus.read(page).trees
     assert ["Content-Signal" in warning for warning in tree.warnings] == [True]
     with serving(respond(signals.replace("no", "yes"))) as server:
-        assert prunus.read(fetch(server)).trees[0].warnings == []
+        assert not prunus.read(fetch(server)).trees[0].warnings
     with serving(respond("User-agent: *\nAllow: /")) as server:
         assert "content-signal" not in fetch(server).headers
