@@ -25,7 +25,7 @@ def test_a_map_as_text(cli: Cli, made: MadeSite) -> None:
     assert result.stdout.splitlines() == [made.url(f"/guide/{name}") for name in ("", "1.html", "2.html", "3.html")]
     # the home page lies outside, and so do what the news, the text and llms.txt name
     assert result.stderr.splitlines() == [
-        f"4 addresses of {made.url('/guide/')}: 3 by link; 7 requests",
+        f"4 addresses of {made.url('/guide/')}: 3 by sitemap; 7 requests",
         "left out: 3 outside the site",
     ]
 
@@ -34,22 +34,23 @@ def test_a_map_as_a_tree(cli: Cli, made: MadeSite) -> None:
     result = cli("map", made.url("/"), "--tree", "--quiet", "--include", "/guide/", "--include", "/news/")
     assert result.stderr == ""
     assert result.stdout.splitlines() == [
-        f"{made.url('')}/  7 pages", "  guide/  4 pages", "    1.html", "    2.html", "    3.html",
-        "  news/  2 pages", "    2.html", "    1.html",
+        f"{made.url('')}/  7 pages", "  news/  2 pages", "    2.html", "    1.html",
+        "  guide/  4 pages", "    1.html", "    2.html", "    3.html",
     ]  # fmt: skip
 
 
 def test_a_map_as_json(cli: Cli, made: MadeSite) -> None:
     result = cli("map", made.url("/"), "--depth", "40", "--alike", "2", "--json")
     found = json.loads(result.stdout)
+    [guide] = [address for address in found["addresses"] if address["url"] == made.url("/guide/")]
     assert found["start"] == made.url("/")
-    assert found["addresses"][1] == {
+    assert guide == {
         "url": made.url("/guide/"),
-        "lastmod": found["addresses"][1]["lastmod"],
-        "source": "link",
+        "lastmod": guide["lastmod"],
+        "source": "sitemap",
         "depth": 1,
     }
-    assert found["addresses"][1]["lastmod"].startswith("20")
+    assert guide["lastmod"].startswith("20")
     assert found["endless"] == [f"127.0.0.1:{made.port}/calendar/#/#/"]
     assert "more than 2 alike" in result.stderr and "--alike raises the limit" in result.stderr
 

@@ -29,7 +29,7 @@ from ..evidence.documents import Documents
 from ..evidence.prune import prune as prune_documents
 from ..index.nodes import NodeStore, NoIndex, Preparing, read_note
 from ..index.store._named import engine_of
-from ..index.terms import BUILT, COST, COSTS, PRESETS, Bill, Built, Report, Retrieval, harmless
+from ..index.terms import BUILT, COST, COSTS, PRESETS, Bill, Built, Report, Retrieval, SiteReport, harmless
 from ..pages.clean.parse import without_surrogates
 from ..pages.sources import Source, is_folder, pages_of
 from .arguments import check_choices, question_of
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ..index.build import Builder
     from ..index.evidence import Pages
     from ..index.retrieve import Retrieved, Retriever
+    from ..web.site.scope import SiteRules
 
 
 class Index:
@@ -255,6 +256,46 @@ class Index:
         if report.removed:
             self.store.delete_many(report.removed)
         self.update()
+        return report
+
+    def add_site(
+        self, url: str, rules: SiteRules | None = None, *, done: Callable[[str, str], None] = lambda id, fate: None
+    ) -> SiteReport:
+        """Add the pages of a site; its addresses are their ids. A run that was stopped goes on where it was.
+
+        A site that the index has is brought up to date, by these rules from now on.
+
+        :param url: where the site begins.
+        :param rules: which pages are meant; by default those in the folder of ``url``.
+        :param done: called with the id and ``added`` (it is stored on disk), ``changed``, ``unchanged``, ``removed`` or
+            ``failed``.
+        :raises OutsideFailed: the start cannot be read, or one page after the other.
+        """
+        from ..web.site.scope import SiteRules
+        from .indexed_sites import read_site
+
+        return read_site(self, url, rules or SiteRules(), done)
+
+    def sync_sites(
+        self, *, check_all: bool = False, done: Callable[[str, str], None] = lambda id, fate: None
+    ) -> SiteReport:
+        """Bring the sites of the index up to date: ask for what may have changed, and for new pages.
+
+        A page is not asked for where a sitemap says that it has not changed since it was read; others are asked whether
+        they have changed (``If-None-Match``, ``If-Modified-Since``). Pages that are gone are removed; those that fail
+        otherwise stay.
+
+        :param check_all: do not believe sitemaps.
+        :raises BadInput: the index has no site.
+        """
+        from .indexed_sites import read_site, sites_of
+
+        sites = sites_of(self)
+        if not sites:
+            raise BadInput(f"{self.location}: this index has no site; name a folder", subject=self.location)
+        report = SiteReport()
+        for start, rules in sites.items():
+            report.take(read_site(self, start, rules, done, check_all))
         return report
 
     def remove(self, ids: str | Sequence[str]) -> list[str]:

@@ -20,7 +20,7 @@ from ..core.sqlite import ERRORS, check_files, checksum
 from ..engines import one_engine
 from ..index.nodes import IndexedDocument
 from ..index.store._named import engine_of
-from ..index.terms import BUILT, COST, Built
+from ..index.terms import BUILT, COST, PAGE, SITE, Built
 from .cutting import identity_of
 from .index import Index
 
@@ -88,7 +88,9 @@ def rebuild(index: str, settings: Settings) -> Rebuilt:
     new = folder.with_name(f"{folder.name}.new")
     shutil.rmtree(new, ignore_errors=True)  # of a run that was stopped
     store = make_engine("store", "file", folder=new, embedder=embedder, dimension=dimension, create=True)
-    store.put_notes({name: text for name, text in result.notes.items() if name in (BUILT, COST)})
+    store.put_notes(
+        {name: text for name, text in result.notes.items() if name in (BUILT, COST) or name.startswith((SITE, PAGE))}
+    )
     opened = Index(store, settings, options)
     if BUILT not in result.notes:
         result.lost.append("the settings it was built with (now the defaults)")

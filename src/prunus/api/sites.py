@@ -1,14 +1,17 @@
-"""`map_site`: the addresses of a site, from its lists and its links."""
+"""`map_site`: the addresses of a site, from its lists and its links; and the queue and the walk that read it."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 
 from ..core.errors import BadInput, OutsideFailed
 from ..core.settings import Settings, load_settings
 from ..core.sync import run
+from ..engines import one_engine
 from ..pages.sources import is_address
 from ..web.site.queue import SiteQueue
 from ..web.site.scope import SiteRules
@@ -69,8 +72,7 @@ def map_site(url: str, rules: SiteRules | None = None, settings: Settings | None
 
 async def amap_site(url: str, rules: SiteRules | None = None, settings: Settings | None = None) -> SiteMap:
     """Find the addresses of a site without blocking the event loop; see :func:`map_site`."""
-    if not isinstance(url, str) or not is_address(url):
-        raise BadInput(f"a site is an address, as https://example.org/, not {str(url)[:200]!r}", subject=str(url)[:200])
+    check_site(url)
     rules = rules or SiteRules()
     rules = replace(rules, depth=1) if rules.depth is None else rules
     queue = SiteQueue()
@@ -89,3 +91,28 @@ async def amap_site(url: str, rules: SiteRules | None = None, settings: Settings
         tuple(walk.notes),
         walk.asked,
     )
+
+
+def check_site(url: str) -> None:
+    """Refuse what is no address.
+
+    :raises BadInput: it is none.
+    """
+    if not isinstance(url, str) or not is_address(url):
+        raise BadInput(f"a site is an address, as https://example.org/, not {str(url)[:200]!r}", subject=str(url)[:200])
+
+
+def open_queue(path: Path | None, url: str, rules: SiteRules) -> SiteQueue:
+    """Open the queue of a site, which goes on with a run that was stopped.
+
+    :param path: its file; None keeps it in memory.
+    :raises BadInput: the address is none, or the file is that of another site or of other rules.
+    """
+    check_site(url)
+    return SiteQueue(path, json.dumps([url.strip(), asdict(rules)]))
+
+
+def site_walk(url: str, rules: SiteRules, queue: SiteQueue, settings: Settings, check_all: bool = False) -> SiteWalk:
+    """Return the walk through a site; see :class:`~prunus.web.site.walk.SiteWalk`."""
+    embedder = one_engine("embedder", settings) if rules.question.strip() else None
+    return SiteWalk(settings, url, rules, queue, embedder=embedder, purpose="check" if check_all else "read")

@@ -116,7 +116,9 @@ def site_options(function: F) -> F:
             metavar="N",
             help="Addresses at most that differ only in numbers or behind the ? and that only links name; 200.",
         ),
-        click.option("--pages", type=click.IntRange(1), metavar="N", help="Pages at most; as max_files, 10000."),
+        click.option(
+            "--pages", "most_pages", type=click.IntRange(1), metavar="N", help="Pages at most; as max_files, 10000."
+        ),
         click.option("--depth", type=click.IntRange(0), metavar="N", help="Links at most between URL and a page."),
         click.option("--exclude", multiple=True, metavar="PATTERN", help="No pages that match; repeatable."),
         click.option(
@@ -140,7 +142,9 @@ def site_rules(flags: Mapping[str, Any], settings: Settings) -> Any:
     from ..web.site.scope import SiteRules  # here: most commands read no site
 
     names = ("scope", "include", "exclude", "depth", "alike", "question")
-    given = {name: flags[name] for name in names if flags.get(name)} | {"pages": flags["pages"] or settings.max_files}
+    given = {name: flags[name] for name in names if flags.get(name)} | {
+        "pages": flags["most_pages"] or settings.max_files
+    }
     if flags["depth"] is not None:
         given["depth"] = flags["depth"]
     return SiteRules(**given)

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
@@ -156,6 +156,16 @@ def working(label: str, quiet: bool) -> Iterator[None]:
     finally:
         ended.set()
         thread.join()
+
+
+def say_left_out(left_out: Mapping[str, int], endless: Sequence[str], notes: Sequence[str]) -> None:
+    """Tell on stderr what of a site was left out, and why."""
+    if left_out:
+        say("left out: " + ", ".join(f"{number:,} {why}" for why, number in left_out.items()))
+    for shape in endless:
+        say(f"  alike: {one_line(shape)} (--alike raises the limit)")
+    for note in notes:
+        say(f"prunus: {one_line(note)}")
 
 
 def forget_stdout() -> None:

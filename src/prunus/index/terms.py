@@ -14,6 +14,10 @@ from ..core.registry import is_built_in, split_spec
 
 BUILT: Final = "built"
 """Name of the store's note that holds :class:`Built` as JSON."""
+SITE: Final = "site "
+"""Beginning of the names of notes that hold the rules of a site; its start follows."""
+PAGE: Final = "page "
+"""Beginning of the names of notes that hold what is known of a site's pages; its start and the page follow."""
 COST: Final = "cost"
 """Name of the store's note that holds the cost of all summaries as JSON."""
 COSTS: Final = ("prompt_tokens", "completion_tokens", "usd")
@@ -75,6 +79,40 @@ class Report:
     removed: list[str] = field(default_factory=list)
     chunks: int = 0
     failures: Failures = field(default_factory=Failures)
+
+
+@dataclass(slots=True)
+class SiteReport(Report):
+    """The result of reading sites into an index; ``added`` holds only documents that are new.
+
+    :param changed: ids of the documents that were replaced.
+    :param removed: ids of the documents whose pages are gone (404, 410), moved, ask not to be kept, or repeat another.
+    :param failures: why a page could not be read, by address; one that is in the index stays there as it was.
+    :param requests: for pages and lists.
+    :param bytes: of the responses' contents, decompressed; a page that has not changed sends none.
+    :param left_out: how many addresses were left out, by reason.
+    :param endless: what addresses look like of which there were too many: calendars and filters.
+    :param notes: lists that the site names and that could not be read.
+    """
+
+    changed: list[str] = field(default_factory=list)
+    requests: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+    left_out: dict[str, int] = field(default_factory=dict)
+    endless: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def take(self, other: SiteReport) -> None:
+        """Add the report of another site."""
+        for name in ("added", "unchanged", "removed", "changed", "endless", "notes"):
+            getattr(self, name).extend(getattr(other, name))
+        for name in ("chunks", "requests", "bytes", "seconds"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for why, number in other.left_out.items():
+            self.left_out[why] = self.left_out.get(why, 0) + number
+        self.failures.first = self.failures.first or other.failures.first
+        self.failures.update(other.failures)
 
 
 @dataclass(frozen=True, slots=True)

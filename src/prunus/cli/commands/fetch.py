@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from contextlib import suppress
+from collections.abc import Mapping
+from contextlib import closing, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
@@ -13,20 +14,23 @@ from urllib.parse import urlsplit
 import click
 
 from ...api.pages import metadata_each
+from ...api.sites import open_queue, site_walk
 from ...core.errors import BadInput, BadPage, Failures, OutsideFailed, PrunusError
 from ...core.files import write_bytes
-from ...core.settings import load_settings
+from ...core.settings import Settings, load_settings
 from ...core.text.secrets import hide_logins
 from ...core.types import Page
 from ...engines import formats, one_engine
 from ...pages.read import clean_page, snapshot_of
 from ...pages.tree import Tree
-from ...web.reader import fetch_each, follow
-from ..choices import Choice, common, question
-from ..output import Interrupted, counted, emit_json, progress, say, settle
+from ...web.reader import blocking, fetch_each, follow
+from ...web.site.queue import SiteQueue
+from ..choices import Choice, common, question, site_options, site_rules
+from ..output import Interrupted, counted, emit_json, progress, say, say_left_out, settle, working
 
 _UNSAFE: Final = re.compile(r"[^\w.-]+")
 _LONGEST: Final = 100
+_QUEUE: Final = ".prunus-site.sqlite3"
 _WEB_PAGES: Final = (".html", ".htm", ".xhtml", ".xht")
 
 
@@ -51,7 +55,9 @@ _WEB_PAGES: Final = (".html", ".htm", ".xhtml", ".xht")
     metavar="N",
     help="Also fetch the N most promising links.",
 )
-@question("Question that says which links are promising.")
+@click.option("--site", is_flag=True, help="Fetch the whole site that begins at URL; see prunus map --help.")
+@site_options
+@question("Question that says which links are promising; with --site, its most promising pages come first.")
 @click.option("--fresh", is_flag=True, help="Fetch anew, without the cache.")
 @common
 def command(urls: tuple[str, ...], **flags: Any) -> None:
@@ -61,23 +67,37 @@ def command(urls: tuple[str, ...], **flags: Any) -> None:
     reads counts as a failure: it is reported, not written, and the exit code is 2 or 3 (5 where other pages were
     fetched). Files in a folder get the suffix of their type.
 
+    --site fetches a site breadth first, or with -q the pages first that promise most for a question: each page once,
+    and a text that stands on several once. A run with -o that was stopped goes on when the same command is run again,
+    and asks for no page twice.
+
     \b
     Examples:
       prunus fetch https://example.org/ > page.html
       prunus fetch https://example.org/a https://example.org/b -o pages
       prunus fetch https://example.org/ --follow 3 -q "When did it open?" -o pages
       prunus fetch https://example.org/app --browser always --json -o app.html
+      prunus fetch https://docs.example.org/ --site -o pages
+      prunus fetch https://docs.example.org/ --site -q "How are backups made?" --pages 30 -o pages
     """
     settings = load_settings({"browser": flags["browser"], "cache_mb": 0 if flags["fresh"] else None})
-    if bool(flags["follow"]) != bool(flags["question"].strip()):
+    site = flags["site"]
+    if flags["follow"] and site:
+        raise BadInput("--follow reads single links, --site all of them; leave one out")
+    if not site and bool(flags["follow"]) != bool(flags["question"].strip()):
         raise BadInput("--follow and --question belong together: the question says which links are promising")
-    several = len(urls) > 1 or flags["follow"] > 0
+    if site and len(urls) > 1:
+        raise BadInput("--site fetches one site; give one address")
+    several = len(urls) > 1 or flags["follow"] > 0 or site
     out = Path(flags["output"]) if flags["output"] else None
     if several and out is None and not flags["as_json"]:
         raise BadInput("several pages need a folder: give -o FOLDER, or --json for one JSON line per page")
     if several and out is not None and out.exists() and not out.is_dir():
         raise BadInput(f"{out}: this is a file; several pages need a folder", subject=str(out))
     job = _Job(out, several, flags["as_json"])
+    if site:
+        _fetch_site(urls[0], job, settings, flags)
+        return
     try:
         with progress(len(urls) + flags["follow"], "fetching", flags["quiet"]) as step:
             for url, page in zip(urls, fetch_each(settings, urls), strict=True):
@@ -95,6 +115,38 @@ def command(urls: tuple[str, ...], **flags: Any) -> None:
     settle(job.failures, job.done)
 
 
+def _fetch_site(url: str, job: _Job, settings: Settings, flags: Mapping[str, Any]) -> None:
+    """Fetch a site into a folder, or as JSON lines. The folder holds what is left to do until all is done."""
+    rules = site_rules(flags, settings)
+    queue = open_queue(job.out / _QUEUE if job.out else None, url, rules)
+    job.queue = queue
+    walk = site_walk(url, rules, queue, settings)
+    complete = False
+    before = queue.count("stored")
+    try:
+        with closing(blocking(walk.visits())) as visits, working("fetching", flags["quiet"]):
+            for visit in visits:
+                entry = visit.entry
+                if visit.page is not None:
+                    job.take(entry.url, visit.page)
+                    walk.kept(entry.url)
+                elif visit.error is not None and entry.fate == "failed":
+                    job.take(entry.url, visit.error)
+        complete = True
+    except KeyboardInterrupt:
+        again = "; run the same command again to go on" if job.out else ""
+        raise Interrupted(f"interrupted; {job.done} pages are done{again}") from None
+    finally:
+        queue.close(remove=complete)
+    if not flags["quiet"]:
+        there = f", {before:,} were there" if before else ""
+        say(
+            f"{counted(job.done, 'page')} fetched{there}; {counted(walk.asked, 'request')}, {walk.bytes / 1000:,.0f} kB"
+        )
+        say_left_out(walk.left_out, list(walk.endless), walk.notes)
+    settle(job.failures, job.done + before)
+
+
 class _Job:
     """The output of one call, and the counts of fetched and failed pages."""
 
@@ -102,6 +154,7 @@ class _Job:
         self.out, self.several, self.as_json = out, several, as_json
         self.failures, self.done = Failures(), 0
         self.trees: list[Tree] = []  # pages whose links may be followed
+        self.queue: SiteQueue | None = None  # of a site: it knows the file of each page, also after a kill
         self._taken: set[str] = set()
 
     def take(self, url: str, page: Page | PrunusError) -> None:
@@ -119,7 +172,7 @@ class _Job:
             return
         self.done += 1
         _write(page, self._place(url, suffix), self.as_json)
-        if self.several and suffix in _WEB_PAGES:
+        if self.several and self.queue is None and suffix in _WEB_PAGES:
             with suppress(BadPage):
                 self.trees.append(clean_page(page, lambda page: page.content))
 
@@ -132,14 +185,35 @@ class _Job:
             return None
         if not self.several and not self.out.is_dir() and not str(self.out).endswith("/"):
             return self.out if self.out.suffix else self.out.with_name(self.out.name + suffix)
+        if self.queue is not None:
+            return self.out / self._name_of_site(self.queue, url, suffix)
         parts = urlsplit(url)
         stem = _UNSAFE.sub("-", f"{parts.netloc}{parts.path}").strip("-.").removesuffix(suffix)[:_LONGEST] or "page"
-        name, number = f"{stem}{suffix}", 1
-        while name in self._taken:
-            number += 1
-            name = f"{stem}.{number}{suffix}"
+        name = _free(stem, suffix, self._taken)
         self._taken.add(name)
         return self.out / name
+
+    def _name_of_site(self, queue: SiteQueue, url: str, suffix: str) -> str:
+        """Return the name of a page's file: the one that it got before a kill, or one that no other has."""
+        if not self._taken:
+            self._taken = set(queue.facts("file "))
+        name = queue.fact(f"name {url}")
+        if not name:
+            parts = urlsplit(url)
+            stem = _UNSAFE.sub("-", f"{parts.netloc}{parts.path}-{parts.query}").strip("-.").removesuffix(suffix)
+            name = _free(stem[:_LONGEST] or "page", suffix, self._taken)
+            queue.put_fact(f"name {url}", name)
+            queue.put_fact(f"file {name}", url)
+            self._taken.add(name)
+        return name
+
+
+def _free(stem: str, suffix: str, taken: set[str]) -> str:
+    name, number = f"{stem}{suffix}", 1
+    while name in taken:
+        number += 1
+        name = f"{stem}.{number}{suffix}"
+    return name
 
 
 def _write(page: Page, place: Path | None, as_json: bool) -> None:

@@ -18,7 +18,7 @@ from ...core.confidence import HARDLY, unlikely
 from ...core.errors import BadInput, NothingFound, OutsideFailed
 from ...core.options import Limits, Options
 from ...core.settings import Settings, load_settings
-from ...index.terms import PRESETS, Report
+from ...index.terms import PRESETS, Report, SiteReport
 from ...models.meter import OverLimit
 from ...pages.sources import Source, is_address, is_folder
 from ..choices import (
@@ -32,9 +32,23 @@ from ..choices import (
     retrieval_from,
     retrieval_options,
     shown_only,
+    site_options,
+    site_rules,
 )
 from ..inputs import STDIN, pages_given
-from ..output import DoneInPart, Interrupted, counted, emit, emit_json, one_line, progress, say, settle
+from ..output import (
+    DoneInPart,
+    Interrupted,
+    counted,
+    emit,
+    emit_json,
+    one_line,
+    progress,
+    say,
+    say_left_out,
+    settle,
+    working,
+)
 from .index_tree import tree
 from .index_verify import verify
 
@@ -100,6 +114,9 @@ def _workers(function: Callable[..., Any]) -> Callable[..., Any]:
 @_workers
 @click.option("--no-summaries", is_flag=True, help="Write no summaries now; prunus index summarize writes them.")
 @click.option("--events", is_flag=True, help="Write a JSON line for each document, as soon as it is stored.")
+@click.option("--site", is_flag=True, help="Add the whole site that begins at PAGE; see prunus map --help.")
+@site_options
+@question("With --site: read the pages first that promise most for this question.")
 @origin
 @shown_only
 @common
@@ -109,7 +126,7 @@ def add(index: str, pages: tuple[str, ...], **flags: Any) -> None:
     PAGE is a file, a folder (for all pages in it) or an address, or - for standard input with --url. A saved page with
     --url is stored under that address. A document that cannot be read is reported, the
     others are added, and the exit code is 5. Added documents stay when the run is stopped: run the same command again
-    to resume.
+    to resume. The pages of a site are added with what prunus index sync needs to keep them fresh.
 
     \b
     Examples:
@@ -117,12 +134,30 @@ def add(index: str, pages: tuple[str, ...], **flags: Any) -> None:
       prunus index add handbook examples/site/faq.html --events
       prunus index add papers papers/ --preset raptor
       curl -s https://example.org/tides | prunus index add handbook - --url https://example.org/tides
+      prunus index add handbook https://docs.example.org/en/ --site --exclude /en/old/
     """
+    if flags["site"]:
+        _add_site(index, pages, flags)
+        return
     files = _documents(pages, load_settings(), flags["url"], flags["kind"])  # before the index: a page may be missing
     with _at(flags["on"], flags["workers"]) as executor:
         opened = _opened(index, flags, create=True)
         opened.executor = executor
         _add_documents(opened, len(files), flags, lambda done: opened.add(files, done=done, strict=False))
+
+
+def _add_site(index: str, pages: tuple[str, ...], flags: Mapping[str, Any]) -> None:
+    """Add a site.
+
+    :raises BadInput: it is not one address.
+    """
+    if len(pages) != 1 or not is_address(pages[0]):
+        raise BadInput("--site adds one site; give its address, as https://docs.example.org/", subject="--site")
+    with _at(flags["on"], flags["workers"]) as executor:
+        opened = _opened(index, flags, create=True)
+        opened.executor = executor
+        rules = site_rules(flags, opened.settings)
+        _read_sites(opened, flags, lambda done: opened.add_site(pages[0], rules, done=done))
 
 
 def _documents(pages: tuple[str, ...], settings: Settings, url: str, kind: str) -> dict[str, Source]:
@@ -145,22 +180,31 @@ def _documents(pages: tuple[str, ...], settings: Settings, url: str, kind: str) 
 
 @command.command("sync")
 @click.argument("index", metavar="INDEX")
-@click.argument("folder", type=PAGE, metavar="FOLDER")
+@click.argument("folder", type=PAGE, metavar="[FOLDER]", default="")
 @_engines
 @_workers
 @click.option("--no-summaries", is_flag=True, help="Write no summaries now; prunus index summarize writes them.")
 @click.option("--events", is_flag=True, help="Write a JSON line for each document, as soon as it is stored.")
+@click.option("--all", "check_all", is_flag=True, help="Ask for every page, whatever its sitemap says.")
 @shown_only
 @common
 def sync(index: str, folder: str, **flags: Any) -> None:
-    """Bring an index up to date with a folder: add new and changed pages, remove deleted ones.
+    """Bring an index up to date with a folder or its sites: add new and changed pages, remove deleted ones.
 
-    Documents from outside the folder stay unchanged.
+    With FOLDER, documents from outside the folder stay unchanged. Without it, the sites of the index are asked for what
+    may have changed: pages whose sitemap has no new date are not asked for, others send their content only if it is
+    new. Pages that are gone (404, 410) are removed; pages that fail otherwise stay, and are reported.
 
     \b
     Examples:
       prunus index sync handbook examples/site
+      prunus index sync handbook
+      prunus index sync handbook --all --json
     """
+    if not folder:
+        opened = _opened(index, flags)
+        _read_sites(opened, flags, lambda done: opened.sync_sites(check_all=flags["check_all"], done=done))
+        return
     if not is_folder(Path(folder)):  # before the index is made
         raise BadInput(f"{folder}: no such folder", subject=folder)
     with _at(flags["on"], flags["workers"]) as executor:
@@ -397,6 +441,39 @@ def _add_documents(opened: Index, total: int, flags: Mapping[str, Any], work: Ca
         if opened.pays or opened.store.unsummarised():
             say(f"summaries are missing: run prunus index summarize {opened.location}")
     settle(report.failures, len(report.added) + len(report.unchanged), "documents")
+
+
+def _read_sites(opened: Index, flags: Mapping[str, Any], work: Callable[[Any], SiteReport]) -> None:
+    """Read sites into an index, and report what became of their pages.
+
+    :param work: reads them; its argument is called with each document's id and fate.
+    """
+    stored: list[str] = []
+
+    def note(id: str, fate: str) -> None:
+        if fate in ("added", "changed"):
+            stored.append(id)
+        if flags["events"]:
+            emit_json({"event": fate, "document": id})
+
+    with (
+        working("reading the site", flags["quiet"]),
+        _resumable(lambda: f"{len(stored):,} pages of this run are stored"),
+    ):
+        report = work(note)
+    if flags["as_json"] and not flags["events"]:
+        emit_json({"added": report.added, "changed": report.changed, "gone": report.removed,
+                   "unchanged": report.unchanged, "chunks": report.chunks, "requests": report.requests,
+                   "bytes": report.bytes, "seconds": round(report.seconds, 3), "failures": dict(report.failures),
+                   "left_out": report.left_out, "endless": report.endless})  # fmt: skip
+    if not flags["quiet"]:
+        say(f"{len(report.added):,} added, {len(report.changed):,} changed, {len(report.removed):,} gone, "
+            f"{len(report.unchanged):,} unchanged; {counted(report.requests, 'request')}, "
+            f"{report.bytes / 1000:,.0f} kB, {report.seconds:.1f} s")  # fmt: skip
+        say_left_out(report.left_out, report.endless, report.notes)
+        if opened.pays or opened.store.unsummarised():
+            say(f"summaries are missing: run prunus index summarize {opened.location}")
+    settle(report.failures, len(report.added) + len(report.changed) + len(report.unchanged))
 
 
 @contextmanager

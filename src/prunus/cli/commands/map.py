@@ -13,7 +13,7 @@ import click
 from ...api.sites import map_site
 from ...core.settings import load_settings
 from ..choices import common, site_options, site_rules
-from ..output import counted, emit, emit_json, one_line, say, working
+from ..output import counted, emit, emit_json, one_line, say, say_left_out, working
 
 
 @click.command("map")
@@ -53,16 +53,6 @@ def command(url: str, **flags: Any) -> None:
     named = f": {named}" if named else ""
     say(f"{len(found.addresses):,} addresses of {found.start}{named}; {counted(found.asked, 'request')}")
     say_left_out(found.left_out, found.endless, found.notes)
-
-
-def say_left_out(left_out: Mapping[str, int], endless: Sequence[str], notes: Sequence[str]) -> None:
-    """Tell on stderr what of a site was left out, and why."""
-    if left_out:
-        say("left out: " + ", ".join(f"{number:,} {why}" for why, number in left_out.items()))
-    for shape in endless:
-        say(f"  alike: {one_line(shape)} (--alike raises the limit)")
-    for note in notes:
-        say(f"prunus: {one_line(note)}")
 
 
 def _drawn(urls: Sequence[str]) -> Iterator[str]:

@@ -14,7 +14,6 @@ from urllib.parse import urljoin
 from ...core.errors import BadPage
 from ...core.types import Page
 from ...pages.formats._common.xml import cut_bytes, walk_xml
-from ..retry import http_date
 
 MOST_BYTES: Final = 50 * 1024 * 1024
 """Bytes of a file at most, unpacked, as the protocol of sitemaps says; what is behind them is not read."""
@@ -26,7 +25,8 @@ _GZIP: Final = b"\x1f\x8b"
 _MARKDOWN_LINK: Final = re.compile(r"\]\(\s*<?([^\s<>()]+)")
 _ADDRESS: Final = re.compile(r"^[ \t]*(https?://\S+)", re.IGNORECASE | re.MULTILINE)
 _ENTRIES: Final = frozenset({"url", "sitemap", "item", "entry"})
-_DATES: Final = frozenset({"lastmod", "publication_date", "pubdate", "updated", "modified", "date"})
+_DATES: Final = frozenset({"lastmod", "updated", "modified"})
+"""Dates of a page's last change. That of its publication (`pubDate`) says nothing about changes."""
 
 
 @dataclass(slots=True)
@@ -104,7 +104,7 @@ class _Entries:
         text = "".join(self._words).strip()
         if self._depth == 1 and name == ("link" if self._entry == "item" else "loc") and self._entry != "entry":
             self._address = self._address or text
-        elif name in _DATES and (not self._date or name in ("lastmod", "updated", "modified")):
+        elif name in _DATES:
             self._date = _iso(text)
         self._depth -= 1
         self._words = []
@@ -121,10 +121,9 @@ class _Entries:
 
 
 def _iso(text: str) -> str:
-    """Return a date of ISO 8601 or of a feed as ISO 8601; '' where it is none."""
+    """Return a date of ISO 8601 as it is; '' where it is none."""
     try:
         datetime.fromisoformat(text[:40])
-        return text[:40]
     except ValueError:
-        moment = http_date(text)
-        return moment.isoformat() if moment else ""
+        return ""
+    return text[:40]

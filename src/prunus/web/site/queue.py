@@ -159,6 +159,13 @@ class SiteQueue:
         row = self._run("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
         return str(row[0]) if row else ""
 
+    def facts(self, prefix: str) -> list[str]:
+        """Return what follows a prefix in the names of facts."""
+        rows = self._run(
+            "SELECT substr(name, ?) FROM facts WHERE substr(name, 1, ?) = ?", (len(prefix) + 1, len(prefix), prefix)
+        )
+        return [str(name) for (name,) in rows.fetchall()]
+
     def put_fact(self, name: str, value: str) -> None:
         """Write a fact about the run."""
         self._run("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
-from ...core.errors import BadInput, BadPage, OutsideFailed, PrunusError
+from ...core.errors import BadPage, OutsideFailed, PrunusError
 from ...core.ports import Embedder
 from ...core.settings import Settings
 from ...core.sync import in_a_thread
@@ -128,7 +128,7 @@ class SiteWalk:
         if base:
             self._scope = SiteScope(parse_url(base), self.rules)
             if self.queue.fact("listed") != "yes":
-                async for unchanged in self._find(self.queue.fact("feeds").split()):
+                for unchanged in await self._find():
                     yield unchanged
         else:
             url = str(parse_url(canonical(self.start.strip())))
@@ -138,9 +138,6 @@ class SiteWalk:
             async for result in results:
                 for visit in await self._took(self._flight.popleft(), result):
                     yield visit
-                if self._scope is not None and self.queue.fact("listed") != "yes":
-                    async for unchanged in self._find(self.queue.fact("feeds").split()):
-                        yield unchanged
         over = self.queue.count("waiting")
         if over:
             self.left_out[f"over the limit of {self.rules.pages:,} pages"] = over
@@ -194,13 +191,13 @@ class SiteWalk:
 
     # --- lists -------------------------------------------------------------------------------
 
-    async def _find(self, feeds: Sequence[str]) -> AsyncGenerator[SiteVisit, None]:
-        """Read the lists of the site; yield the kept pages that have not changed by them."""
+    async def _find(self) -> list[SiteVisit]:
+        """Read the lists of the site; return the kept pages that have not changed by them."""
         base = parse_url(self.queue.fact("base"))
         folder = base.target.partition("?")[0].rpartition("/")[0]
         folders = dict.fromkeys((f"{base.origin}/", f"{base.origin}{folder}/"))
         sitemaps = await self._reader.sitemaps(str(base))
-        named = dict.fromkeys(sitemaps, "sitemap") | dict.fromkeys(feeds, "feed")
+        named = dict.fromkeys(sitemaps, "sitemap") | dict.fromkeys(self.queue.fact("feeds").split(), "feed")
         todo = named | {f"{place}llms.txt": "llms.txt" for place in folders}
         if not sitemaps:
             todo |= {f"{place}sitemap.xml": "sitemap" for place in folders}
@@ -226,11 +223,12 @@ class SiteWalk:
         if todo:
             self.left_out[f"lists over the limit of {MOST_LISTS}"] = len(todo)
         self.queue.put_fact("listed", "yes")
-        if not self._check_all:
-            for entry in self.queue.entries("check"):
-                if self._unchanged_by_list(entry):
-                    self._put(entry, "stored")
-                    yield SiteVisit(entry, True)
+        unchanged = []
+        for entry in [] if self._check_all else self.queue.entries("check"):
+            if self._unchanged_by_list(entry):
+                self._put(entry, "stored")
+                unchanged.append(SiteVisit(entry, True))
+        return unchanged
 
     def _unchanged_by_list(self, entry: SiteEntry) -> bool:
         """Tell whether a list says that a page has not changed since it was read.
@@ -309,10 +307,11 @@ class SiteWalk:
             wall = OutsideFailed(f"{entry.url}: no content, but a {result.wall}", subject=entry.url)
             return [self._failed(entry, known, wall)]
         outline, text = await in_a_thread(lambda: _look(result))
+        visits = []
         if self._scope is None:
             self._settle(entry, result, outline)
+            visits += await self._find()  # before the links of the start: what a list names has no limit of alikes
         target = str(parse_url(canonical(result.final_url or entry.url)))
-        visits = []
         if page_key(target) != entry.key:
             other = self._moved(entry, target)
             visits.append(SiteVisit(entry, known))
@@ -377,13 +376,14 @@ class SiteWalk:
             if known:
                 self.queue.revive(entry.text)
             return SiteVisit(entry, known, error=error)
-        if isinstance(error, RefusedUrl) and error.kind == "robots":
-            self._put(entry, "stored" if known else "robots")
+        if isinstance(error, RefusedUrl):  # by robots.txt, or by the door after a redirect
+            robots = error.kind == "robots"
+            self.left_out["forbidden by robots.txt" if robots else "leads to a refused address"] += 1
+            self._put(entry, "stored" if known else "robots" if robots else "outside")
             return SiteVisit(entry, known, error=error)
         entry.failures += 1
         self._put(entry, "stored" if known else "failed")
-        if not isinstance(error, BadInput):
-            self._failed_in_a_row += 1
+        self._failed_in_a_row += 1
         if self._failed_in_a_row >= MOST_FAILURES:
             raise OutsideFailed(
                 f"{self.start}: {MOST_FAILURES} pages in a row could not be read, the last because: {error}; "

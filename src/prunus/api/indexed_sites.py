@@ -1,0 +1,185 @@
+"""Sites of an index: read them into it, and later ask only for what may have changed.
+
+A site's addresses with what the next visit needs (ETag, Last-Modified, the sitemap's date, digests) are notes of the
+index. While a site is read, a queue on disk holds them, so that a run that was killed goes on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ..core.errors import OutsideFailed, PrunusError
+from ..engines import formats
+from ..index.nodes import read_json, read_note
+from ..index.terms import PAGE, SITE, SiteReport
+from ..web.reader import blocking
+from ..web.site.queue import SiteEntry, SiteQueue
+from ..web.site.scope import SiteRules
+from ..web.site.walk import EARLIER, SiteVisit
+from .documents import document_of
+from .sites import open_queue, site_walk
+
+if TYPE_CHECKING:
+    from .index import Index
+
+Done = Callable[[str, str], None]
+
+_KEPT: Final = ("stored", "read", "check")
+_AGAIN: Final = ("waiting", "failed")  # pages that the last run could not read, or had no room for
+
+
+def sites_of(index: Index) -> dict[str, SiteRules]:
+    """Return the sites of an index, by where they begin."""
+    names = {field.name for field in fields(SiteRules)}
+    sites = {}
+    for name in index.store.notes(SITE):
+        rules = read_note(index.store, name).get("rules", {})
+        stored: dict[str, Any] = {key: value for key, value in rules.items() if key in names}
+        lists = {key: tuple(value) for key, value in stored.items() if isinstance(value, list)}
+        sites[name.removeprefix(SITE)] = SiteRules(**stored | lists)
+    return sites
+
+
+def read_site(
+    index: Index, start: str, rules: SiteRules, done: Done = lambda id, fate: None, check_all: bool = False
+) -> SiteReport:
+    """Bring an index up to date with a site: add its pages, replace those that changed, remove those that are gone.
+
+    :param done: called with the id and ``added``, ``changed``, ``unchanged``, ``removed`` or ``failed``.
+    :param check_all: ask also for pages that have not changed by their sitemap.
+    :raises BadInput: the address is none.
+    :raises OutsideFailed: the start, or one page after the other, cannot be read. The next run goes on from there.
+    """
+    began = time.monotonic()
+    start = start.strip()
+    queue = open_queue(_queue_file(index, start, rules), start, rules)
+    work = _SiteOfIndex(index, start, rules, queue, done, check_all)
+    complete = False
+    try:
+        work.run()
+        complete = True
+    finally:
+        queue.close(remove=complete)
+    work.report.seconds = time.monotonic() - began
+    return work.report
+
+
+def _queue_file(index: Index, start: str, rules: SiteRules) -> Path:
+    folder = Path(index.location)
+    location = str(folder.absolute()) if folder.exists() else index.location
+    name = hashlib.sha256(json.dumps([location, start, asdict(rules)]).encode()).hexdigest()[:32]
+    return index.settings.folder / "sites" / f"{name}.sqlite3"
+
+
+class _SiteOfIndex:
+    """One run over one site of an index."""
+
+    def __init__(
+        self, index: Index, start: str, rules: SiteRules, queue: SiteQueue, done: Done, check_all: bool
+    ) -> None:
+        self.report = SiteReport()
+        self._index, self._start, self._rules, self._queue, self._done = index, start, rules, queue, done
+        self._known = index.known()
+        self._notes = index.store.notes(f"{PAGE}{start} ")
+        self._site = read_note(index.store, f"{SITE}{start}")
+        if not queue.size:
+            self._remember()
+        for entry in queue.entries("stored", "check"):
+            if entry.url not in self._known:  # removed from the index, or the index is another one
+                entry.fate = "waiting"
+                queue.put(entry)
+        index.store.put_notes({f"{SITE}{start}": json.dumps({**self._site, "rules": asdict(rules)})})
+        self._walk = site_walk(start, rules, queue, index.settings, check_all)
+
+    def run(self) -> None:
+        """Read the site, and write down what the next run needs."""
+        index, queue, report = self._index, self._queue, self.report
+        with closing(blocking(self._walk.visits())) as visits:
+            report.chunks = index.builder.add(self._documents(visits), self._on_the_disk)
+        gone = [entry.url for entry in queue.entries("gone", "moved", "duplicate", "noindex")]
+        report.removed = [url for url in gone if url in self._known]
+        if report.removed:
+            index.store.delete_many(report.removed)
+        for url in report.removed:
+            self._done(url, "removed")
+        index.update()
+        self._write_notes()
+        walk = self._walk
+        report.requests, report.bytes = walk.asked, walk.bytes
+        report.left_out, report.endless, report.notes = dict(walk.left_out), [*walk.endless], walk.notes
+
+    def _remember(self) -> None:
+        """Fill a new queue with what the index knows of the site."""
+        entries = []
+        for text in self._notes.values():
+            entry = read_json(text, SiteEntry)
+            if entry.fate in _KEPT:
+                entry.fate = "check"
+            elif entry.fate in _AGAIN:
+                entry.fate = "waiting"
+            else:
+                entry.note = EARLIER if entry.fate in ("gone", "robots") else entry.note
+            entries.append(entry)
+        self._queue.write_all(sorted(entries, key=lambda entry: (entry.depth, entry.url)))
+        for name in ("base", "feeds"):
+            if self._site.get(name):
+                self._queue.put_fact(name, str(self._site[name]))
+
+    def _documents(self, visits: Generator[SiteVisit, None, None]) -> Iterator[Any]:
+        """Yield the documents that are new or have changed."""
+        to_html = formats(self._index.settings).to_html
+        for visit in visits:
+            url = visit.entry.url
+            if visit.page is None:
+                fate, error = visit.entry.fate, visit.error
+                if error is not None and (fate == "failed" or (visit.known and fate != "gone")):
+                    self._failed(visit.entry, error, visit.known)
+                elif visit.known and visit.entry.fate == "stored":
+                    self._unchanged(url)
+                continue
+            if self._known.get(url) == visit.page.snapshot:
+                self._walk.kept(url)
+                self._unchanged(url)
+                continue
+            try:
+                document = document_of(url, visit.page, to_html)
+            except PrunusError as error:
+                self._walk.unreadable(url, str(error))
+                self.report.failures.note(error, url)
+                self._done(url, "failed")
+                continue
+            yield document
+
+    def _on_the_disk(self, url: str) -> None:
+        self._walk.kept(url)
+        changed = url in self._known
+        (self.report.changed if changed else self.report.added).append(url)
+        self._done(url, "changed" if changed else "added")
+
+    def _unchanged(self, url: str) -> None:
+        self.report.unchanged.append(url)
+        self._done(url, "unchanged")
+
+    def _failed(self, entry: SiteEntry, error: PrunusError, known: bool) -> None:
+        """Note a failure; of a page that is in the index, say from when it is."""
+        if known:
+            times = f", failed {entry.failures} times in a row" if entry.failures > 1 else ""
+            error = OutsideFailed(f"{error}; kept as it was read on {entry.read_at[:10]}{times}", subject=entry.url)
+        self.report.failures.note(error, entry.url)
+        self._done(entry.url, "failed")
+
+    def _write_notes(self) -> None:
+        """Write what the next run needs: only what has changed."""
+        start, queue = self._start, self._queue
+        notes = {f"{PAGE}{start} {entry.key}": json.dumps(asdict(entry)) for entry in queue.entries()}
+        about = {"rules": asdict(self._rules), "base": queue.fact("base"), "feeds": queue.fact("feeds")}
+        changed = {name: text for name, text in notes.items() if self._notes.get(name) != text}
+        dropped = dict.fromkeys(self._notes.keys() - notes.keys(), "")
+        self._index.store.put_notes({**dropped, **changed, f"{SITE}{start}": json.dumps(about)})

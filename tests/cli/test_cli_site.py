@@ -1,0 +1,283 @@
+"""A site as a unit: fetched into a folder, added to an index, and kept fresh at the price of what changed."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.command import PROGRAM, Cli, environment, lines_of, only_line
+from tests.web.site.made import MadePage, MadeSite
+
+from prunus import Index
+
+CHAPTERS = [f"/guide/{n}.html" for n in range(1, 21)]
+CALENDAR = [f"/calendar/2024/0{n}/" for n in range(1, 4)]
+PAGES = {"/", "/guide/", *CHAPTERS, "/about.html", "/moved.html", "/behind.html", "/plain.html", "/named.html",
+         "/news/1.html", "/news/2.html", *CALENDAR}  # fmt: skip
+"""What the made site has to read, each page once: no copy, no address of a moved page, nothing that asks to be left out."""
+
+LISTS = {"/robots.txt", "/sitemaps.xml", "/guide.xml.gz", "/news.xml", "/plain.txt", "/feed.xml", "/llms.txt"}
+FEW = ("--site", "--alike", "3")
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[MadeSite]:
+    with MadeSite() as site:
+        del site.pages["/walled.html"]
+        monkeypatch.setenv("PRUNUS_ALLOW_HOSTS", f"127.0.0.1:{site.port}")
+        monkeypatch.setenv("PRUNUS_BROWSER", "never")
+        monkeypatch.setenv("PRUNUS_RETRIES", "1")
+        yield site
+
+
+def documents(folder: str | Path, site: MadeSite) -> dict[str, str]:
+    """Return the text of each document of an index by its path."""
+    found = Index.open(folder, create=False).store.documents()
+    store = Index.open(folder, create=False).store
+    return {document.id.removeprefix(site.url("")): store.document(document.id).text for document in found}
+
+
+# --- fetch ---------------------------------------------------------------------------------------
+
+
+def test_a_site_is_fetched_each_page_once(cli: Cli, folder: Path, made: MadeSite) -> None:
+    made.busy = {"/guide/3.html"}
+    result = cli("fetch", made.url("/"), *FEW, "-o", "pages", "--json")
+    assert result.exit_code == 0, result.stderr
+    lines = lines_of(result)
+    assert {line["url"].removeprefix(made.url("")) for line in lines} == PAGES
+    assert made.asked.pop("/guide/3.html") == 2  # it was busy once, and said when to come again
+    assert set(made.asked.values()) == {1}
+    assert set(made.asked) == (PAGES - {"/guide/3.html"}) | LISTS | {
+        "/copy.html", "/old", "/away", "/inside", "/quiet.html", "/missing.html", "/walled.html",
+    }  # fmt: skip
+    assert sorted(path.name for path in (folder / "pages").iterdir()) == sorted(
+        Path(line["file"]).name for line in lines
+    )
+    assert "more than 3 alike" in result.stderr and "2 leads to a refused address" in result.stderr
+
+
+def test_the_most_promising_pages_come_first(cli: Cli, made: MadeSite) -> None:
+    result = cli("fetch", made.url("/"), "--site", "-q", "What does chapter 7 say?", "--pages", "3", "--json")
+    assert [line["url"] for line in lines_of(result)][:2] == [made.url("/"), made.url("/guide/7.html")]
+    assert len(lines_of(result)) == 3
+
+
+def test_what_does_not_go_together_is_one_line(cli: Cli, made: MadeSite) -> None:
+    assert "one site" in only_line(cli("fetch", made.url("/"), made.url("/guide/"), "--site", "--json"))
+    assert "-o FOLDER" in only_line(cli("fetch", made.url("/"), "--site"))
+    assert "leave one out" in only_line(cli("fetch", made.url("/"), "--site", "--follow", "2", "-q", "x", "--json"))
+    assert "give its address" in only_line(cli("index", "add", "handbook", "examples/site", "--site"))
+
+
+def test_a_site_that_fails_page_after_page_is_left_alone_and_goes_on_later(
+    cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with MadeSite(count=40) as site:
+        monkeypatch.setenv("PRUNUS_ALLOW_HOSTS", f"127.0.0.1:{site.port}")
+        monkeypatch.setenv("PRUNUS_RETRIES", "0")
+        site.down = {f"/guide/{n}.html" for n in range(1, 41)}
+        command = ("fetch", site.url("/guide/"), "--site", "-o", "pages")
+        result = cli(*command)
+        assert result.exit_code == 3 and "25 pages in a row" in result.stderr
+        assert sum(site.asked[path] for path in site.down) < 45  # those that were under way come to an end
+        site.down = set()
+        assert cli(*command).exit_code == 0
+        assert not (folder / "pages" / ".prunus-site.sqlite3").exists()
+
+
+# --- an index ------------------------------------------------------------------------------------
+
+
+def test_a_site_is_added_and_kept_fresh(cli: Cli, made: MadeSite) -> None:
+    result = cli("index", "add", "handbook", made.url("/"), *FEW)
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr.startswith(f"{len(PAGES)} added, 0 changed, 0 gone, 0 unchanged; ")
+    before = documents("handbook", made)
+    assert set(before) == PAGES
+    made.since()
+
+    assert json.loads(cli("index", "sync", "handbook", "--json").stdout)["unchanged"] != []
+    asked = {path for path in PAGES if not path.startswith("/guide/")}
+    assert set(made.asked) == LISTS | asked  # of the others a sitemap says that they have not changed
+    made.since()
+
+    made.change("/guide/7.html")
+    made.change("/about.html")
+    del made.pages["/guide/9.html"]
+    made.redirects["/plain.html"] = "/level.html"
+    made.pages["/level.html"] = made.pages.pop("/plain.html")
+    made.pages["/pilot.html"] = MadePage("<title>Pilot</title><p>The pilot boat leaves at noon.", time.time())
+    made.change("/", made.pages["/"].body + "<a href=/pilot.html>Pilot</a>")
+    made.down = {"/named.html"}
+    result = cli("index", "sync", "handbook", "--json")
+    found = json.loads(result.stdout)
+    kinds = {
+        kind: sorted(url.removeprefix(made.url("")) for url in found[kind]) for kind in ("added", "changed", "gone")
+    }
+    assert kinds == {
+        "added": ["/level.html", "/pilot.html"],
+        "changed": ["/", "/about.html", "/guide/7.html"],
+        "gone": ["/guide/9.html", "/plain.html"],
+    }
+    after = documents("handbook", made)
+    assert set(after) == (PAGES - {"/guide/9.html", "/plain.html"}) | {"/level.html", "/pilot.html"}
+    assert {path for path in after if before.get(path, after[path]) != after[path]} == {
+        "/",
+        "/about.html",
+        "/guide/7.html",
+    }
+    assert "the gauge was moved" in after["/guide/7.html"]
+    assert len(found["unchanged"]) == len(after) - 2 - 3 - 1
+    assert (
+        result.exit_code == 5
+        and "/named.html: answered 503" in result.stderr
+        and "kept as it was read on" in result.stderr
+    )
+
+    again = cli("index", "sync", "handbook")
+    assert "failed 2 times in a row" in again.stderr and again.stderr.startswith("0 added, 0 changed, 0 gone")
+    assert "/named.html" in documents("handbook", made)
+
+
+def test_a_page_without_validators_is_compared_by_its_text(cli: Cli, made: MadeSite) -> None:
+    made.validators = made.lists = False
+    few = ("--site", "--alike", "30", "--exclude", "/calendar/")
+    assert cli("index", "add", "handbook", made.url("/"), *few).exit_code == 0
+    found = json.loads(cli("index", "sync", "handbook", "--json").stdout)
+    assert (found["added"], found["changed"], found["gone"]) == ([], [], [])
+    # each answer holds another session, so that no two of them are the same bytes
+    assert len(found["unchanged"]) == len(PAGES) - len(CALENDAR) - len(
+        {"/plain.html", "/named.html", "/news/1.html", "/news/2.html"}
+    )
+
+
+def test_a_copy_takes_the_place_of_a_page_that_is_gone(cli: Cli, made: MadeSite) -> None:
+    cli("index", "add", "handbook", made.url("/"), *FEW)
+    del made.pages["/about.html"]
+    found = json.loads(cli("index", "sync", "handbook", "--json").stdout)
+    assert ([made.url("/copy.html")], [made.url("/about.html")]) == (found["added"], found["gone"])
+
+
+def test_sitemaps_are_not_believed_where_told_and_not_within_their_day(cli: Cli, made: MadeSite) -> None:
+    made.change("/guide/5.html")  # today, so that it may change again today
+    cli("index", "add", "handbook", made.url("/guide/"), "--site")
+    made.since()
+    made.pages["/guide/6.html"].body += "<p>Nobody told the sitemap."
+    cli("index", "sync", "handbook")
+    assert "/guide/6.html" not in made.asked
+    assert json.loads(cli("index", "sync", "handbook", "--all", "--json").stdout)["changed"] == [
+        made.url("/guide/6.html")
+    ]
+
+
+def test_what_the_index_lacks_is_read_again(cli: Cli, made: MadeSite) -> None:
+    cli("index", "add", "handbook", made.url("/guide/"), "--site")
+    cli("index", "remove", "handbook", made.url("/guide/6.html"))
+    assert json.loads(cli("index", "sync", "handbook", "--json").stdout)["added"] == [made.url("/guide/6.html")]
+    rebuilt = cli("index", "rebuild", "handbook")
+    made.since()
+    assert rebuilt.exit_code == 0
+    assert json.loads(cli("index", "sync", "handbook", "--json").stdout)["added"] == []
+    assert set(made.asked) == {
+        "/robots.txt",
+        "/sitemaps.xml",
+        "/guide.xml.gz",
+        "/news.xml",
+        "/plain.txt",
+        "/llms.txt",
+        "/guide/llms.txt",
+    }
+
+
+def test_an_index_without_a_site_says_so(cli: Cli, made: MadeSite) -> None:
+    cli("index", "add", "handbook", "examples/site/faq.html")
+    assert "this index has no site" in only_line(cli("index", "sync", "handbook"))
+    assert "404" in only_line(cli("index", "add", "handbook", made.url("/nothing/"), "--site"))
+
+
+# --- kills, and two thousand pages ---------------------------------------------------------------
+
+
+def killed(arguments: list[str], seconds: float, settings: dict[str, str]) -> int | None:
+    """Run a command and kill it after some seconds; return its exit code if it had ended by then."""
+    process = subprocess.Popen(
+        [*PROGRAM, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment() | settings
+    )
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        return None
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "least"),
+    [("fetch", 60, 1), ("index", 60, 1), pytest.param("fetch", 600, 20, marks=pytest.mark.slow), pytest.param("index", 600, 20, marks=pytest.mark.slow)],
+)  # fmt: skip
+def test_a_killed_run_goes_on_without_asking_again(folder: Path, kind: str, count: int, least: int) -> None:
+    with MadeSite(count, seconds=0.05 if count < 100 else 0.15) as site:
+        settings = {
+            "PRUNUS_ALLOW_HOSTS": f"127.0.0.1:{site.port}",
+            "PRUNUS_HOME": str(folder / "home"),
+            "PRUNUS_BROWSER": "never",
+        }
+        settings |= {"PRUNUS_CACHE_MB": "0", "PRUNUS_RERANKER": "none"}
+        command = ["fetch", site.url("/guide/"), "--site", "-o", "pages"]
+        command = command if kind == "fetch" else ["index", "add", "handbook", site.url("/guide/"), "--site"]
+        kills, chance = 0, random.Random(count)
+        while killed(command, 1.4 + chance.random() + max(0, kills - least), settings) is None:
+            kills += 1
+            assert kills < least + 20
+        assert kills >= least
+        # what was under way at a kill is asked for again, at most 4 to a host; nothing else is
+        twice = sum(
+            number - 1 for path, number in site.asked.items() if path.startswith("/guide/") and path.endswith(".html")
+        )
+        print(f"{kind}: {count} pages, {kills} kills, {twice} pages asked for again")
+        assert twice <= 4 * kills
+        if kind == "fetch":
+            texts = [path.read_text("utf-8") for path in (folder / "pages").iterdir()]
+            assert len(texts) == count + 1 == len({text.partition("</title>")[0] for text in texts})
+        else:
+            assert set(documents(folder / "handbook", site)) == {
+                "/guide/",
+                *(f"/guide/{n}.html" for n in range(1, count + 1)),
+            }
+
+
+@pytest.mark.slow
+def test_two_thousand_pages_cost_what_changed(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    with MadeSite(count=2_000, words=600) as site:
+        monkeypatch.setenv("PRUNUS_ALLOW_HOSTS", f"127.0.0.1:{site.port}")
+        monkeypatch.setenv("PRUNUS_BROWSER", "never")
+        result = cli("index", "add", "handbook", site.url("/guide/"), "--site", "--no-summaries")
+        assert result.exit_code == 0, result.stderr
+        asked, whole = site.since()
+        assert asked == 2_001 + 7  # each page once, robots.txt, and the lists
+        for n in range(100, 2_100, 100):  # one in a hundred
+            site.change(f"/guide/{n}.html")
+        found: dict[str, Any] = json.loads(cli("index", "sync", "handbook", "--no-summaries", "--json").stdout)
+        asked, part = site.since()
+        print(
+            f"{whole:,} bytes at first, {part:,} = {part / whole:.2%} in {asked} requests and {found['seconds']} s afterwards"
+        )
+        assert (len(found["changed"]), len(found["unchanged"]), found["gone"], found["added"]) == (20, 1_981, [], [])
+        assert asked == 20 + 7 and part <= 0.03 * whole
+
+
+@pytest.mark.slow
+def test_a_host_is_asked_no_faster_than_it_wants(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    with MadeSite(count=30) as site:
+        site.robots += "Crawl-delay: 0.2\n"
+        monkeypatch.setenv("PRUNUS_ALLOW_HOSTS", f"127.0.0.1:{site.port}")
+        assert cli("index", "add", "handbook", site.url("/guide/"), "--site").exit_code == 0
+        assert 4 <= site.most_in_a_second() <= 7  # five, robots.txt, and one for the clock
