@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ..core.errors import OutsideFailed, PrunusError
 from ..engines import formats
@@ -27,7 +27,9 @@ from .documents import document_of
 from .sites import open_queue, site_walk
 
 if TYPE_CHECKING:
-    from .index import Index
+    from ..core.settings import Settings
+    from ..index.build import Builder
+    from ..index.nodes import NodeStore
 
 Done = Callable[[str, str], None]
 
@@ -35,7 +37,28 @@ _KEPT: Final = ("stored", "read", "check")
 _AGAIN: Final = ("waiting", "failed")  # pages that the last run could not read, or had no room for
 
 
-def sites_of(index: Index) -> dict[str, SiteRules]:
+class WithSites(Protocol):
+    """What a site needs of an index, which :class:`prunus.Index` has."""
+
+    store: NodeStore
+    settings: Settings
+    location: str
+
+    @property
+    def builder(self) -> Builder:
+        """Adds documents."""
+        ...
+
+    def known(self) -> dict[str, str]:
+        """Return the digest of each document's source, by id."""
+        ...
+
+    def update(self) -> None:
+        """Update the tree."""
+        ...
+
+
+def sites_of(index: WithSites) -> dict[str, SiteRules]:
     """Return the sites of an index, by where they begin."""
     names = {field.name for field in fields(SiteRules)}
     sites = {}
@@ -48,7 +71,7 @@ def sites_of(index: Index) -> dict[str, SiteRules]:
 
 
 def read_site(
-    index: Index, start: str, rules: SiteRules, done: Done = lambda id, fate: None, check_all: bool = False
+    index: WithSites, start: str, rules: SiteRules, done: Done = lambda id, fate: None, check_all: bool = False
 ) -> SiteReport:
     """Bring an index up to date with a site: add its pages, replace those that changed, remove those that are gone.
 
@@ -71,7 +94,7 @@ def read_site(
     return work.report
 
 
-def _queue_file(index: Index, start: str, rules: SiteRules) -> Path:
+def _queue_file(index: WithSites, start: str, rules: SiteRules) -> Path:
     folder = Path(index.location)
     location = str(folder.absolute()) if folder.exists() else index.location
     name = hashlib.sha256(json.dumps([location, start, asdict(rules)]).encode()).hexdigest()[:32]
@@ -82,7 +105,7 @@ class _SiteOfIndex:
     """One run over one site of an index."""
 
     def __init__(
-        self, index: Index, start: str, rules: SiteRules, queue: SiteQueue, done: Done, check_all: bool
+        self, index: WithSites, start: str, rules: SiteRules, queue: SiteQueue, done: Done, check_all: bool
     ) -> None:
         self.report = SiteReport()
         self._index, self._start, self._rules, self._queue, self._done = index, start, rules, queue, done
