@@ -78,10 +78,11 @@ def test_what_a_site_is(made: MadeSite) -> None:
 
 
 def test_a_site_is_where_its_start_leads(made: MadeSite) -> None:
-    made.redirects["/handbook"] = "/guide/"
-    found = map_site(made.url("/handbook"), settings=allowing(made))
-    assert found.start == made.url("/guide/")
-    assert paths(made, found.urls) == GUIDE
+    made.redirects |= {"/handbook": "/guide/", "/guide": "/guide/"}
+    for start in ("/handbook", "/guide"):
+        found = map_site(made.url(start), settings=allowing(made))
+        assert found.start == made.url("/guide/")
+        assert paths(made, found.urls) == GUIDE
 
 
 def test_a_start_that_cannot_be_read_is_one_error(made: MadeSite) -> None:

@@ -26,7 +26,7 @@ from ...core.types import Page
 from ...pages.clean.walk import clean_tree
 from ...pages.links import Outline, canonical, outline_of, page_key
 from ..door.errors import FetchFailed, RefusedUrl
-from ..door.url import parse_url
+from ..door.url import Url, parse_url
 from ..fetch.links import score_links
 from ..reader import PageReader
 from .listings import Listing, read_listing
@@ -100,6 +100,8 @@ class SiteWalk:
         self._flight: deque[SiteEntry] = deque()
         self._listed: dict[str, str] = {}
         self._refused: dict[str, None] = {}  # addresses that were left out, to count each once
+        self._linked: set[str] = set()  # links as they are written: most pages of a site have the same ones
+        self._base: Url | None = None
         self._alike: Counter[str] = Counter()
         self._kept = 0
         self._failed_in_a_row = 0
@@ -126,7 +128,8 @@ class SiteWalk:
                 yield SiteVisit(entry, False, replace(page, url=entry.url, final_url=entry.url))
         base = self.queue.fact("base")
         if base:
-            self._scope = SiteScope(parse_url(base), self.rules)
+            self._base = parse_url(base)
+            self._scope = SiteScope(self._base, self.rules)
             if self.queue.fact("listed") != "yes":
                 for unchanged in await self._find():
                     yield unchanged
@@ -250,12 +253,21 @@ class SiteWalk:
 
     def _offer(self, address: str, depth: int, source: str, words: str = "", lastmod: str = "") -> None:
         """Take up an address that a list or a page names, if it belongs to the site and is not known yet."""
-        assert self._scope is not None  # the start was read
+        assert self._scope is not None and self._base is not None  # the start was read
+        far = self.rules.depth is not None and depth > self.rules.depth
+        if source == "link" and not far:
+            if address in self._linked:
+                return
+            if len(self._linked) >= MOST_KNOWN:
+                self._linked.clear()
+            self._linked.add(address)
         try:
             url = parse_url(canonical(address))
         except RefusedUrl:
             self.left_out["no address that can be read"] += 1
             return
+        if (url.scheme, self._base.scheme) == ("http", "https") and url.host == self._base.host and url.port == 80:
+            url = parse_url(f"https://{self._base.netloc}{url.target}")  # a redirect less for each page
         key = page_key(str(url))
         if lastmod:
             self._listed[key] = lastmod
@@ -273,7 +285,6 @@ class SiteWalk:
         why = self._scope.refusal(url)
         if not why and not self._reader.allows(str(url)):
             why = "forbidden by robots.txt"
-        far = self.rules.depth is not None and depth > self.rules.depth
         if not why and not far and source == "link":
             shape = shape_of(url)
             self._alike[shape] += 1
@@ -320,13 +331,15 @@ class SiteWalk:
             if other is None:
                 return visits
             entry, known = other, False
+        elif not known:
+            entry.url = target  # with https, www. or a slash, if the site wants that
         return [*visits, self._read(entry, known, replace(result, url=entry.url, final_url=entry.url), outline, text)]
 
     def _settle(self, entry: SiteEntry, page: Page, outline: Outline) -> None:
         """Note where the site is, now that its start was read."""
-        base = str(parse_url(page.final_url or entry.url))
-        self._scope = SiteScope(parse_url(base), self.rules)
-        self.queue.put_fact("base", base)
+        self._base = parse_url(page.final_url or entry.url)
+        self._scope = SiteScope(self._base, self.rules)
+        self.queue.put_fact("base", str(self._base))
         self.queue.put_fact("feeds", " ".join(outline.feeds))
 
     def _moved(self, entry: SiteEntry, target: str) -> SiteEntry | None:
