@@ -66,6 +66,14 @@ def test_what_only_the_data_of_a_page_say_is_not_found_in_its_text() -> None:
     assert not one.citation.found and one.citation.place == "data of the page for programs"
 
 
+def test_of_several_pages_that_of_the_question_counts() -> None:
+    need("jsonschema")
+    pages = [f"<title>{name}</title><h1>The {name}</h1><p>A {name} of brass.</p><dl><dt>Weight<dd>{weight} kg</dl>"
+             for name, weight in (("lamp", 1), ("anchor", 40), ("bell", 7))]  # fmt: skip
+    for name, weight in (("bell", 7), ("lamp", 1), ("anchor", 40)):
+        assert prunus.fill(schema(weight={"type": "number"}), pages, f"The brass {name}").data == {"weight": weight}
+
+
 def test_nothing_is_invented_and_objects_nest() -> None:
     inner = {"type": "object", "properties": {"weight": {"type": "string"}, "voltage": {"type": "number"}}}
     result = filled(lamp=inner, colours={"type": "array", "items": {"type": "string"}}, bright={"type": "boolean"})

@@ -64,7 +64,7 @@ async def filled_from(
     :param shared: engines that other calls with the same settings share.
     """
     from ..answer.fields.by_model import Form, fill_by_model  # here: most calls fill no schema
-    from ..answer.fields.find import filled_data, find_field
+    from ..answer.fields.find import by_relevance, filled_data, find_field
     from ..answer.fields.schema import fields_of, plain_schema
 
     budget = choices.get("budget")
@@ -79,6 +79,7 @@ async def filled_from(
         data, filled = await fill_by_model(Form(plain, fields, question), documents, tokens, engines, options)
     else:
         filled = []
+        documents = await by_relevance(documents, question, engines, options)
         for field in fields:
             filled.append(await find_field(field, documents, question, engines, options, len(filled) + 1))
         data = filled_data(fields, filled)

@@ -265,6 +265,9 @@ class Tools:
 
     def _described(self, tool: Tool, indexes: Sequence[str]) -> types.Tool:
         schema = tool.takes.model_json_schema()
+        for part in (schema, *schema["properties"].values()):
+            part.pop("title", None)  # the names again, which a model would read with every request
+        del schema["description"]
         values = schema["properties"]
         for name in {"budget", "max_tokens"} & values.keys():
             values[name]["maximum"] = self._options.budget

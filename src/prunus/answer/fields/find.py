@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any, Final
 
 from ...core.confidence import chosen_segments
@@ -59,6 +60,22 @@ class _Found:
     words: tuple[int, int] | None
     how: str
     confidence: float | None = None
+
+
+async def by_relevance(documents: Documents, question: str, engines: AnswerEngines, options: Options) -> Documents:
+    """Return documents, those first that bear most on a question: of several that label a field the first counts."""
+    if len(documents) < 2 or not question.strip():
+        return documents
+    try:
+        context = await in_a_thread(lambda: prune(documents, question, _BUDGET, "html", options, engines))
+    except BadBudget:
+        return documents
+    best: dict[int, float] = {}
+    for block in context.kept:
+        if block.role != "header":
+            best[block.document] = max(block.score, best.get(block.document, block.score))
+    order = sorted(range(len(documents)), key=lambda number: -best.get(number, -inf))
+    return Documents([documents.trees[number] for number in order], documents.failures)
 
 
 async def find_field(

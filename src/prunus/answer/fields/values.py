@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -31,9 +32,11 @@ def numbers_in(text: str, language: str = "", money: bool = False) -> Iterator[t
     :param money: sums of money come first.
     """
     struck = [found.span() for found in _STRUCK.finditer(text)]
+    starts = [start for start, _ in struck]
     found = []
     for match in _NUMBER.finditer(text):
-        if any(start < match.start() < end for start, end in struck):
+        before = bisect_right(starts, match.start()) - 1
+        if before >= 0 and match.start() < struck[before][1]:
             continue
         value = bounded_float(_plain(match[0], language), None, most=1e15, least=-1e15)
         if value is not None:
