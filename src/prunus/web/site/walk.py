@@ -136,7 +136,8 @@ class SiteWalk:
         else:
             url = str(parse_url(canonical(self.start.strip())))
             self.queue.add(SiteEntry(page_key(url), url, source="start"))
-        limit = self.settings.per_host if self._question else 0
+        # few ahead: what is under way at a kill is asked for again
+        limit = self.settings.per_host * (1 if self._question else 2)
         async with aclosing(self._reader.fetch_many(_Takes(self._take), limit)) as results:
             async for result in results:
                 for visit in await self._took(self._flight.popleft(), result):
