@@ -197,6 +197,16 @@ def test_what_the_index_lacks_is_read_again(cli: Cli, made: MadeSite) -> None:
     }
 
 
+def test_a_part_of_a_site_is_asked_alone(cli: Cli, made: MadeSite) -> None:
+    cli("index", "add", "handbook", made.url("/"), *FEW)
+    asked = ("index", "retrieve", "handbook", "-q", "What does chapter 7 say?", "--json", "--document")
+    found = json.loads(cli(*asked, made.url("/news/*")).stdout)
+    assert {document["url"] for document in found["documents"]} <= {made.url("/news/1.html"), made.url("/news/2.html")}
+    assert "no document is like" in only_line(cli(*asked, made.url("/old/*")))
+    gone = json.loads(cli("index", "remove", "handbook", made.url("/guide/1*.html"), "--json").stdout)["removed"]
+    assert sorted(gone) == sorted(made.url(path) for path in CHAPTERS if path.startswith("/guide/1"))
+
+
 def test_an_index_without_a_site_says_so(cli: Cli, made: MadeSite) -> None:
     cli("index", "add", "handbook", "examples/site/faq.html")
     assert "this index has no site" in only_line(cli("index", "sync", "handbook"))

@@ -301,7 +301,7 @@ class Index:
     def remove(self, ids: str | Sequence[str]) -> list[str]:
         """Remove documents and every summary made from them; return their ids.
 
-        :param ids: ids of documents, or paths relative to the working folder.
+        :param ids: ids of documents, paths relative to the working folder, or patterns with ``*``.
         :raises BadInput: a document is not in the index; then none is removed.
         """
         known = self.ids([ids] if isinstance(ids, str) else ids)
@@ -310,13 +310,23 @@ class Index:
         return known
 
     def ids(self, given: Sequence[str]) -> list[str]:
-        """Return the documents' ids, from exact ids or from paths relative to the working folder.
+        """Return the documents' ids, from exact ids, paths relative to the working folder, or patterns with ``*``.
 
         :raises BadInput: a document is not in the index.
         """
-        known = {document.id for document in self.store.documents()}
+        known = dict.fromkeys(document.id for document in self.store.documents())
         result = []
         for name in given:
+            if "*" in name and name not in known:
+                from ..web.fetch.robots import matches  # here: it loads the network
+
+                inside = [id for id in known if matches(f"{name}$", id)]
+                if not inside:
+                    raise BadInput(
+                        f"{self.location}: no document is like {name!r}; see prunus index info", subject=name
+                    )
+                result += inside
+                continue
             id = name if name in known else absolute(Path(name))
             if id not in known:
                 raise BadInput(f"{self.location}: there is no document {name!r}; see prunus index info", subject=name)

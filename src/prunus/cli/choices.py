@@ -264,7 +264,10 @@ _WAYS: Final = Choice(["hybrid", "collapsed", "traversal", "flat"])
 def short_retrieval_options(function: F) -> F:
     """Add the everyday options of retrieval from an index; the others serve studies of the method."""
     function = click.option(
-        "--document", multiple=True, metavar="ID", help="Use only this document of the index; repeatable."
+        "--document",
+        multiple=True,
+        metavar="ID",
+        help="Use only this document of the index, or all like it: /docs/2.0/*; repeatable.",
     )(function)
     return click.option("--retrieval", type=_WAYS, default=None, help="How to search the index; hybrid by default.")(
         function

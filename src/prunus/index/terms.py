@@ -46,7 +46,7 @@ class Retrieval:
     :param way: ``hybrid``: leaves and their neighbours, and summaries for broad questions; ``collapsed`` and
         ``traversal``: as in the paper; ``flat``: leaves by embedding only; '': the index's default, which is
         ``collapsed`` for the preset ``raptor`` and else ``hybrid``.
-    :param documents: ids of the documents to retrieve from; () is all.
+    :param documents: ids of the documents to retrieve from, or patterns of them with ``*``; () is all.
     :param layers: for ``collapsed``, the layers to retrieve from; 0 is the leaves, () is all.
     :param start_layer: for ``traversal``, the layer to begin with; -1 begins with the roots.
     :param top: for ``traversal``, how many nodes are chosen on each layer.
