@@ -1,10 +1,10 @@
 """The quality gate: numbers of the report half, computed as in the reports, against pinned floors.
 
 ``floors.json`` holds ``survival[task][system][budget][measure]`` and ``quotes[task][measure]``, which the harness
-measures, and ``articles[cleaner][measure]``, ``content[system][measure]``, ``extraction[system][measure]`` and
-``segmentation[language][measure]``, the parts (:mod:`.parts`). A missing floor fails the gate, so that no floor can be
-dropped by accident; a floor without a measured number fails it, too. Floors are set by :func:`pin`; :func:`refused`
-says which changes would lower a floor that nobody named.
+measures, and ``articles[cleaner][measure]``, ``content[system][measure]``, ``extraction[system][measure]``,
+``segmentation[language][measure]`` and ``claims[system][measure]``, the parts (:mod:`.parts`). A missing floor fails
+the gate, so that no floor can be dropped by accident; a floor without a measured number fails it, too. Floors are set
+by :func:`pin`; :func:`refused` says which changes would lower a floor that nobody named.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ PARTS = {
     "content": (("prunus:body",), ("f",)),
     "extraction": (("prunus",), ("f1",)),
     "segmentation": ((), ("right", "lossless")),
+    "claims": (("prunus",), ("balanced",)),
 }
 """The systems and the measures of each part."""
 

@@ -5,11 +5,13 @@
 article-extraction-benchmark). People marked no title and no captions: ``prunus:body`` leaves both out before it is
 measured, ``prunus:main`` does not. ``extraction``: which sentences of ten pages an extractor without a model chooses
 (HotpotQA). A sentence counts as chosen when half of its letters lie in a passage; a passage that covers no sentence
-counts as a wrong choice. ``segmentation``: published cases that are cut into exactly the right sentences.
+counts as a wrong choice. ``segmentation``: published cases that are cut into exactly the right sentences. ``claims``:
+whether a check calls the claims of WiCE supported that people call so, and no others.
 """
 
 from __future__ import annotations
 
+import ast
 import html
 import re
 from collections import Counter
@@ -23,6 +25,8 @@ from numpy.typing import NDArray
 from selectolax.lexbor import LexborHTMLParser
 
 import prunus
+from prunus import Documents
+from prunus.core.text.bm25 import query_terms, stem, tokens
 from prunus.core.text.words import sentences
 from prunus_evals import stats
 from prunus_evals.data import Row, reference_folder, rows
@@ -325,6 +329,66 @@ def right(found: Sequence[str], wanted: Sequence[str]) -> bool:
     return [sentence for sentence in bare if sentence] == ["".join(sentence.split()) for sentence in wanted]
 
 
+# --- claims --------------------------------------------------------------------------------------
+
+
+def claims(wanted: Half, names: Sequence[str] = ("prunus",), limit: int | None = None) -> Rows:
+    """Score the checks of claims against the pages that they cite; the article of a claim decides its half."""
+    cases = [row for row in rows("check/wice") if half(_literal(row["meta"])["claim_title"]) == wanted][:limit]
+    found: Rows = {name: _claim_scores(cases, _CHECKS[name]) for name in names}
+    return found
+
+
+Verdicts = Callable[[str, Documents], tuple[bool, str]]
+"""From a claim and a page to whether the page supports it, and the first quote that decides."""
+
+
+def _claim_scores(cases: Sequence[Row], check: Verdicts) -> dict[str, Any]:
+    """Return the balanced accuracy of supported against the rest, its two shares, and how often the quote is right."""
+    right: dict[bool, list[bool]] = {True: [], False: []}
+    deciding: list[bool] = []
+    for case in cases:
+        sentences_of = [text for text in _literal(case["evidence"]) if text.strip()]
+        page = "".join(f"<p>{html.escape(text)}</p>" for text in sentences_of)
+        supported, quote = check(case["claim"], prunus.read(f"<main>{page}</main>"))
+        truth = case["label"] == "supported"
+        right[truth].append(supported is truth)
+        named = {number for numbers in _literal(case["supporting_sentences"]) or () for number in numbers}
+        if named and case["label"] != "not_supported":
+            texts = [text.strip() for number, text in enumerate(_literal(case["evidence"])) if number in named]
+            deciding.append(any(text in quote or quote in text for text in texts if text and quote))
+    shares = {truth: sum(of) / max(1, len(of)) for truth, of in right.items()}
+    return {
+        "claims": len(cases),
+        "balanced": (shares[True] + shares[False]) / 2,
+        "supported": shares[True],
+        "others": shares[False],
+        "deciding": sum(deciding) / max(1, len(deciding)),
+    }
+
+
+def _literal(value: Any) -> Any:
+    """Return a field that the file holds as the text of a Python literal."""
+    return ast.literal_eval(value) if isinstance(value, str) else value
+
+
+def _by_prunus(claim: str, page: Documents) -> tuple[bool, str]:
+    results = prunus.check(claim, page).claims
+    cited = [citation for result in results for citation in result.citations]
+    return all(result.verdict == "supported" for result in results), cited[0].quote if cited else ""
+
+
+def _by_words(claim: str, page: Documents) -> tuple[bool, str]:
+    """Decide by the sentence that holds most of the claim's words: at least half of them."""
+    [tree] = page.trees
+    wanted = set(query_terms(claim))
+    shares = [(len(wanted & set(stem(tokens(text)))) / max(1, len(wanted)), text) for text in sentences(tree.canonical)]
+    share, text = max(shares, default=(0.0, ""))
+    return share >= 0.5, text.strip()
+
+
+_CHECKS: dict[str, Verdicts] = {"prunus": _by_prunus, "words": _by_words}
+
 _CLEANERS = ("prunus:html", "prunus:markdown", "prunus:text")
 _CONTENT = ("prunus:body", "prunus:main", "prunus:whole")
 _EXTRACTORS = ("prunus", "bm25:3", "bm25title:3", "everything")
@@ -338,5 +402,6 @@ PARTS = {
         Part("extraction", "sentences of ten paragraphs that support the answer, without a model", extraction,
              _EXTRACTORS, _EXTRACTORS),
         Part("segmentation", "published cases that are cut into exactly the right sentences", segmentation),
+        Part("claims", "claims of Wikipedia against the pages that they cite", claims, tuple(_CHECKS), tuple(_CHECKS)),
     )
 }  # fmt: skip

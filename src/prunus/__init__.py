@@ -27,6 +27,8 @@ from .core.text.words import sentences
 from .core.types import (
     Answer,
     BlockRecord,
+    CheckedClaim,
+    CheckedText,
     Citation,
     Filled,
     FilledField,
@@ -46,6 +48,7 @@ from .pages.write.style import CLEAN, LEAN, Style
 
 if TYPE_CHECKING:
     from .api.answers import Chat, aask, asearch, ask, astream, search
+    from .api.check import acheck, check
     from .api.fill import afill, fill
     from .api.index import Index
     from .api.sites import SiteMap, map_site
@@ -61,6 +64,8 @@ __all__ = [
     "BadPage",
     "BlockRecord",
     "Chat",
+    "CheckedClaim",
+    "CheckedText",
     "Citation",
     "Context",
     "Documents",
@@ -89,6 +94,7 @@ __all__ = [
     "UnknownEngine",
     "WebOptions",
     "aask",
+    "acheck",
     "aclean",
     "afill",
     "aprune",
@@ -96,6 +102,7 @@ __all__ = [
     "asearch",
     "ask",
     "astream",
+    "check",
     "clean",
     "extract",
     "fill",
@@ -109,6 +116,7 @@ __all__ = [
 ]
 
 _LATER = dict.fromkeys(("Chat", "aask", "asearch", "ask", "astream", "search"), "api.answers")
+_LATER |= dict.fromkeys(("acheck", "check"), "api.check")
 _LATER |= dict.fromkeys(("afill", "fill"), "api.fill")
 _LATER |= {"Index": "api.index", "Retrieval": "index.terms"}
 _LATER |= {"SiteMap": "api.sites", "SiteRules": "web.site.scope", "map_site": "api.sites"}

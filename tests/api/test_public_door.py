@@ -14,9 +14,9 @@ from tests.pump import without_extra
 
 import prunus
 
-PUBLIC = """CLEAN LEAN Answer BadBudget BadInput BadPage BlockRecord Chat Citation Context Documents Filled FilledField Hit Index
+PUBLIC = """CLEAN LEAN Answer BadBudget BadInput BadPage BlockRecord Chat CheckedClaim CheckedText Citation Context Documents Filled FilledField Hit Index
     Limits Message Metadata MissingExtra NothingFound Options OutsideFailed Page Passage PrunusError Results Retrieval
-    SearchRequest Settings SiteMap SiteRules Span Style UnknownEngine WebOptions aask aclean afill aprune aread asearch ask astream clean extract fill load_settings map_site metadata prune
+    SearchRequest Settings SiteMap SiteRules Span Style UnknownEngine WebOptions aask acheck aclean afill aprune aread asearch ask astream check clean extract fill load_settings map_site metadata prune
     read search sentences""".split()
 
 HEAVY = """torch transformers sentence_transformers onnxruntime fastapi starlette uvicorn flask django aiohttp httpx
@@ -51,7 +51,7 @@ def test_functions_stay_functions_after_every_module_is_imported() -> None:
     for module in pkgutil.walk_packages(prunus.__path__, "prunus."):
         if not module.name.endswith("__main__") and not without_extra(module.name):
             import_module(module.name)
-    for name in "aask aclean afill aprune aread asearch ask clean extract fill map_site metadata prune read search sentences astream load_settings".split():
+    for name in "aask acheck aclean afill aprune aread asearch ask clean extract fill map_site metadata prune read search sentences astream load_settings".split():
         assert inspect.isfunction(getattr(prunus, name)), name
 
 

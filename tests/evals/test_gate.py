@@ -27,6 +27,7 @@ LEAST = {
     "quotes/xquad_zh": {"first": 0.81, "any": 0.88, "turned_away": 0.95},
     "extraction/prunus": {"f1": 0.57},
     "segmentation/all": {"right": 0.875, "lossless": 1.0},
+    "claims/prunus": {"balanced": 0.7},
 }  # fmt: skip
 """What nobody lowers without saying so in this file, too."""
 

@@ -23,6 +23,7 @@ with warnings.catch_warnings():
 OPERATIONS = [
     ("post", "/v1/clean", 40),
     ("post", "/v1/prune", 40),
+    ("post", "/v1/check", 25),
     ("post", "/v1/search", 30),
     ("post", "/v1/ask", 40),
     ("get", "/v1/models", 3),

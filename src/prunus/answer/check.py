@@ -36,7 +36,7 @@ _MARK: Final = re.compile(r"\[(\d{1,4})\]")
 """The mark of a citation, as in "[2]"."""
 
 _LEADING_MARKS: Final = re.compile(r"\s*(?:\[\d{1,4}\][\s.,;]*)+")
-_QUOTED: Final = re.compile(
+QUOTED: Final = re.compile(
     r"[\"\u201c\u201e\u00ab\u300c]([^\"\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d]{8,800})[\"\u201d\u201c\u00bb\u300d]"
 )
 _MARKUP: Final = re.compile(r"^[\s>*+#-]+|^\s*\d{1,3}[.)]\s+|[*_`|]+")
@@ -227,7 +227,7 @@ def _support_of(claim: Claim, cited: Sequence[_Page]) -> tuple[list[Citation], b
     """Return the citations of a sentence, and whether one of them supports it."""
     citations: list[Citation] = []
     supported = False
-    quotes = [quote for quote in _QUOTED.findall(claim.text) if len(quote.split()) > 2 or not quote.isascii()]
+    quotes = [quote for quote in QUOTED.findall(claim.text) if len(quote.split()) > 2 or not quote.isascii()]
     missing = False
     for quote in quotes:
         quoted = [citation for page in cited for citation in page.cite_quote(quote)]
@@ -266,7 +266,7 @@ def _terms(text: str) -> set[str]:
     return set(query_terms(text, language))
 
 
-def _figures(text: str) -> set[str]:
+def figures_of(text: str) -> set[str]:
     """Return the numbers of a text, without thousands separators."""
     return {
         re.sub(r"(?<=\d)[,.\u202f\u00a0 ](?=\d{3}\b)", "", number)
@@ -358,8 +358,8 @@ def _supports(
     values = shares
     if meaning is not None:
         values = np.maximum(values, meaning.of(claim, [text for text, _ in shown]))
-    figures = _figures(claim)
-    lacking = [bool(figures - _figures(f"{text} {above}")) for text, above in shown]
+    figures = figures_of(claim)
+    lacking = [bool(figures - figures_of(f"{text} {above}")) for text, above in shown]
     return np.where(lacking, values / 2, values).astype(np.float64)
 
 

@@ -24,6 +24,7 @@ COMMANDS: Final = {
     "metadata": "Show what pages say about themselves: title, authors, dates, …",
     "prune": "Keep the evidence for a question that fits a token budget.",
     "ask": "Answer a question from pages, with quotes that are checked.",
+    "check": "Check the claims of a text against pages.",
     "replay": "Answer a recorded question again from its record.",
     "search": "Search the web or a folder, and list the hits.",
     "index": "Build a tree of summaries over documents, and search it.",

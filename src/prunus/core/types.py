@@ -210,6 +210,42 @@ class Answer:
         return self.text
 
 
+Verdict = Literal["supported", "partly", "not supported"]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedClaim:
+    """A claim of a text, checked against pages.
+
+    :param support: how likely a page bears it out, 0 to 1, where as many claims are borne out as are not.
+    :param citations: the sentences and rows that decide, the nearest first; its ``support`` is the share of the
+        claim's words that each holds.
+    :param reason: what the page lacks or says otherwise; '' where nothing is to be told.
+    """
+
+    text: str
+    verdict: Verdict
+    support: float
+    citations: Sequence[Citation] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedText:
+    """A text whose claims were checked against pages.
+
+    :param claims: its sentences, in order.
+    :param failures: error messages by the page that could not be read.
+    """
+
+    claims: Sequence[CheckedClaim]
+    failures: Mapping[str, str] = field(default_factory=dict)
+
+    def count(self, verdict: Verdict) -> int:
+        """Return how many claims have a verdict."""
+        return sum(claim.verdict == verdict for claim in self.claims)
+
+
 @dataclass(frozen=True, slots=True)
 class FilledField:
     """A field of a schema, filled from pages.

@@ -37,10 +37,10 @@ _OPEN: Final = frozenset({"/", "/healthz", "/readyz", "/openapi.json"})
 _OPEN_FOLDER: Final = "/page/"
 """The files of the web page."""
 _SCOPES: Final = {
-    "/v1/clean": "read", "/v1/prune": "read", "/v1/search": "search", "/metrics": "read", "/v1/choices": "",
-    "/mcp": "", "/v2/scrape": "read", "/v2/map": "read", "/v2/search": "search", "/v1/rerank": "read",
+    "/v1/clean": "read", "/v1/prune": "read", "/v1/check": "read", "/v1/search": "search", "/metrics": "read",
+    "/v1/choices": "", "/mcp": "", "/v2/scrape": "read", "/v2/map": "read", "/v2/search": "search",
     "/tavily/search": "search", "/tavily/extract": "read", "/md": "read", "/openwebui/load": "read",
-    "/openwebui/process": "read", "/openwebui/search": "search", "/v2/rerank": "read",
+    "/openwebui/process": "read", "/openwebui/search": "search", "/v1/rerank": "read", "/v2/rerank": "read",
 }  # fmt: skip
 """The scope of a route, '' for any: each tool of ``/mcp`` checks its own. Changes of indexes and all about jobs need
 ``index``, all others ``ask``. Shapes that answer a question need ``ask``, too."""

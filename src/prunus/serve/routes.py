@@ -19,13 +19,14 @@ from fastapi.responses import Response, StreamingResponse
 
 from ..api.answers import asearch
 from ..api.async_api import aread
+from ..api.check import acheck
 from ..api.pages import Pruner, read_each
 from ..api.plain import answer_record, context_record
 from ..core.confidence import unlikely
 from ..core.errors import BadInput, NothingFound, PrunusError
 from ..core.events import ErrorEvent, Event, answer_of
 from ..core.sync import in_a_thread
-from ..core.types import SearchRequest
+from ..core.types import CheckedText, SearchRequest
 from ..evidence.documents import Documents
 from ..pages.metadata import known_metadata
 from ..pages.sources import Source
@@ -44,6 +45,8 @@ from .wire import (
     AlsoWritten,
     AskRequest,
     AskResponse,
+    CheckRequest,
+    CheckResponse,
     CleanRequest,
     CleanResponse,
     ErrorResponse,
@@ -154,6 +157,18 @@ def add_routes(app: FastAPI, server: Server) -> None:
         if result.kept:
             asyncio.get_running_loop().call_later(SECONDS + 1, server.kept.forget_old)
         return result
+
+    @routes.post("/check")
+    async def check_text(body: CheckRequest, request: Request, caller: Caller) -> CheckResponse:
+        """Check the claims of a text against pages: a verdict for each, and the sentences that decide."""
+        sources = sources_of(body.pages, server.options)
+
+        async def work() -> CheckedText:
+            settings = reading_settings(server.settings, body.shown_only)
+            return await acheck(body.text, await aread(sources, strict=False, settings=settings), settings)
+
+        result = await unless_left(request.receive, server.workers.within(work, caller))
+        return CheckResponse(**server.mask.record(asdict(result)))
 
     @routes.post("/search")
     async def search_web(body: SearchBody, http: Request, caller: Caller) -> SearchResponse:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from ..api.check import LONGEST
 from ..core.types import OutputFormat
 
 MOST_PAGES = 1_000
@@ -274,6 +275,29 @@ class RetrieveBody(RequestBody):
     retrieval: Literal["", "hybrid", "collapsed", "traversal", "flat"] = Field(
         "", description="How to search; empty is the index's own way."
     )
+
+
+class CheckRequest(RequestBody):
+    """Check the claims of a text against pages."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"text": "The bridge opened in 1932.", "pages": [_PAGE]}]}
+    )
+
+    text: Annotated[str, Field(min_length=1, max_length=LONGEST)] = Field(
+        description="Plain text or Markdown, as a model wrote it; `[2]` behind a claim means the second page."
+    )
+    pages: Annotated[Pages, Field(min_length=1)]
+    shown_only: ShownOnly = False
+
+
+class CheckResponse(BaseModel):
+    """The claims of a text, each with its verdict."""
+
+    claims: list[dict[str, Any]] = Field(
+        description="`text`, `verdict` (`supported`, `partly`, `not supported`), `support`, `citations`, `reason`."
+    )
+    failures: dict[str, str]
 
 
 class PathStep(BaseModel):

@@ -1,0 +1,65 @@
+"""`check`, with its async twin: the claims of a text from anywhere, checked against pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from ..core.deadline import check as look_at_the_clock
+from ..core.errors import BadInput, Failures
+from ..core.settings import Settings, load_settings
+from ..core.sync import in_a_thread, run
+from ..core.types import CheckedText
+from ..evidence.documents import Documents
+from ..pages.sources import Source
+from .async_api import aread
+
+LONGEST: Final = 200_000
+"""Most letters of a text."""
+
+
+def check(text: str, pages: Source | Iterable[Source] | Documents, settings: Settings | None = None) -> CheckedText:
+    """Check the claims of a text against pages: a verdict for each sentence, with the sentences of a page that decide.
+
+    No model is asked. A claim with a number or a name that no page has is never called supported, and a quotation must
+    stand word for word. ``[n]`` behind a claim means the n-th page. What is called supported is likely said by the
+    page, and not proven.
+
+    :param text: plain text or Markdown, as a model wrote it; headings, code and rules hold no claim.
+    :param pages: one page or several, or the result of :func:`read`.
+    :raises BadInput: the text states nothing, or no page can be read.
+
+    >>> [claim.verdict for claim in check("It opened in 1932. It cost 12 coins.", "<p>It opened in 1932.").claims]
+    ['supported', 'not supported']
+    """
+    return run(lambda: acheck(text, pages, settings))
+
+
+async def acheck(
+    text: str, pages: Source | Iterable[Source] | Documents, settings: Settings | None = None
+) -> CheckedText:
+    """Check the claims of a text without blocking the event loop; see :func:`check`."""
+    if not isinstance(text, str) or not text.strip():
+        raise BadInput("the text to check is empty", subject="text")
+    if len(text) > LONGEST:
+        raise BadInput(f"the text has {len(text):,} letters; at most {LONGEST:,} are checked", subject="text")
+    chosen = settings if settings is not None else await in_a_thread(load_settings)
+    documents = pages if isinstance(pages, Documents) else await aread(pages, strict=False, settings=chosen)
+    return await in_a_thread(lambda: _checked(text, documents))
+
+
+def _checked(text: str, documents: Documents) -> CheckedText:
+    from ..answer.check import split_claims  # here: most calls check no text
+    from ..answer.claims import ClaimPage, check_claim
+
+    claims = split_claims(text)
+    if not claims:
+        raise BadInput("the text states nothing that can be checked", subject="text")
+    if not documents.trees:
+        raise BadInput("there is no page to check the text against", subject="pages")
+    known = [ClaimPage(number, tree) for number, tree in enumerate(documents.trees, 1)]
+    results = []
+    for claim in claims:
+        look_at_the_clock()
+        results.append(check_claim(claim, known))
+    return CheckedText(results, Failures(documents.failures))
