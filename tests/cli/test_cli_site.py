@@ -19,6 +19,7 @@ from prunus import Index
 
 CHAPTERS = [f"/guide/{n}.html" for n in range(1, 21)]
 CALENDAR = [f"/calendar/2024/0{n}/" for n in range(1, 4)]
+GUIDE = ["/guide/", *CHAPTERS]
 PAGES = {"/", "/guide/", *CHAPTERS, "/about.html", "/moved.html", "/behind.html", "/plain.html", "/named.html",
          "/news/1.html", "/news/2.html", *CALENDAR}  # fmt: skip
 """What the made site has to read, each page once: no copy, no address of a moved page, nothing that asks to be left out."""
@@ -195,6 +196,26 @@ def test_what_the_index_lacks_is_read_again(cli: Cli, made: MadeSite) -> None:
         "/llms.txt",
         "/guide/llms.txt",
     }
+
+
+def test_what_most_pages_repeat_is_in_no_chunk_but_the_start_s(cli: Cli, made: MadeSite) -> None:
+    menu = (
+        "<ul>" + "".join(f"<li><a href=/guide/{n}.html>Part {n} of the tide tables</a>" for n in range(1, 21)) + "</ul>"
+    )
+    licence = "<footer><p>The tables may be copied under the licence CC BY 4.0 for any purpose whatever.</footer>"
+    for path in GUIDE:
+        made.pages[path].body = f"<nav>{menu}</nav>{made.pages[path].body}{licence}"
+    assert cli("index", "add", "handbook", made.url("/guide/"), "--site").exit_code == 0
+    made.change("/guide/4.html", made.pages["/guide/4.html"].body.replace("says:", "says now:"))
+    assert cli("index", "sync", "handbook").exit_code == 0
+    store = Index.open("handbook", create=False).store
+    view = store.view()
+    leaves = store.get(view.ids[: view.leaves].tolist())
+    texts = {path: "\n".join(leaf.text for leaf in leaves if leaf.document == made.url(path)) for path in GUIDE}
+    assert [path for path, text in texts.items() if "licence" in text] == ["/guide/"]
+    assert all("Part 12 of" not in texts[path] for path in GUIDE[1:]) and "Part 12 of" in texts["/guide/"]
+    assert all(f"Chapter {n} says{' now' if n == 4 else ''}:" in texts[f"/guide/{n}.html"] for n in range(1, 21))
+    assert "Part 12 of" in documents("handbook", made)["/guide/4.html"]  # the page itself is kept whole
 
 
 def test_a_part_of_a_site_is_asked_alone(cli: Cli, made: MadeSite) -> None:

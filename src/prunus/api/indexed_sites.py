@@ -11,14 +11,16 @@ import json
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ..core.errors import OutsideFailed, PrunusError
 from ..engines import formats
 from ..index.nodes import read_json, read_note
-from ..index.terms import PAGE, SITE, SiteReport
+from ..index.terms import PAGE, REPEATED, SITE, SiteReport
+from ..pages.links import page_key
 from ..web.reader import blocking
 from ..web.site.queue import SiteEntry, SiteQueue
 from ..web.site.scope import SiteRules
@@ -29,6 +31,7 @@ from .sites import open_queue, site_walk
 if TYPE_CHECKING:
     from ..core.settings import Settings
     from ..index.build import Builder
+    from ..index.leaves import DocumentSource
     from ..index.nodes import NodeStore
 
 Done = Callable[[str, str], None]
@@ -125,7 +128,7 @@ class _SiteOfIndex:
         """Read the site, and write down what the next run needs."""
         index, queue, report = self._index, self._queue, self.report
         with closing(blocking(self._walk.visits())) as visits:
-            report.chunks = index.builder.add(self._documents(visits), self._on_the_disk)
+            report.chunks = index.builder.add(self._without_repetition(self._documents(visits)), self._on_the_disk)
         gone = [entry.url for entry in queue.entries("gone", "moved", "duplicate", "noindex")]
         report.removed = [url for url in gone if url in self._known]
         if report.removed:
@@ -151,11 +154,29 @@ class _SiteOfIndex:
                 entry.note = EARLIER if entry.fate in ("gone", "robots") else entry.note
             entries.append(entry)
         self._queue.write_all(sorted(entries, key=lambda entry: (entry.depth, entry.url)))
-        for name in ("base", "feeds"):
+        for name in ("base", "feeds", REPEATED):
             if self._site.get(name):
                 self._queue.put_fact(name, str(self._site[name]))
 
-    def _documents(self, visits: Generator[SiteVisit, None, None]) -> Iterator[Any]:
+    def _without_repetition(self, documents: Iterator[DocumentSource]) -> Iterator[DocumentSource]:
+        """Yield the documents with what most pages of the site repeat, learned from the first of them.
+
+        The start keeps its chunks, so that what all pages say, a licence perhaps, is still in the index.
+        """
+        from ..index.repetition import SAMPLE, repeated_lines
+
+        known = self._queue.fact(REPEATED)
+        if not known:
+            first = list(islice(documents, SAMPLE))
+            found = repeated_lines([document.tree.canonical for document in first if document.tree])
+            known = json.dumps(found) if found else ""
+            self._queue.put_fact(REPEATED, known)
+            documents = chain(first, documents)
+        repeated, base = frozenset(read_json(known or "[]", list[str])), page_key(self._queue.fact("base"))
+        for document in documents:
+            yield replace(document, repeated=repeated) if page_key(document.id) != base else document
+
+    def _documents(self, visits: Generator[SiteVisit, None, None]) -> Iterator[DocumentSource]:
         """Yield the documents that are new or have changed."""
         to_html = formats(self._index.settings).to_html
         for visit in visits:
@@ -202,7 +223,7 @@ class _SiteOfIndex:
         """Write what the next run needs: only what has changed."""
         start, queue = self._start, self._queue
         notes = {f"{PAGE}{start} {entry.key}": json.dumps(asdict(entry)) for entry in queue.entries()}
-        about = {"rules": asdict(self._rules), "base": queue.fact("base"), "feeds": queue.fact("feeds")}
+        about = {"rules": asdict(self._rules)} | {name: queue.fact(name) for name in ("base", "feeds", REPEATED)}
         changed = {name: text for name, text in notes.items() if self._notes.get(name) != text}
         dropped = dict.fromkeys(self._notes.keys() - notes.keys(), "")
         self._index.store.put_notes({**dropped, **changed, f"{SITE}{start}": json.dumps(about)})

@@ -14,6 +14,7 @@ from ..core.text.words import guess_language
 from ..pages.tree import Tree
 from .chunk import SIZE, Chunk, chunk_text, chunk_tree
 from .nodes import IndexedDocument, Leaf
+from .repetition import without_repetition
 
 Scope = Literal["collection", "document"]
 """One tree over the whole collection, or one tree over each document."""
@@ -36,6 +37,7 @@ class DocumentSource:
     :param tree: the cleaned page; None: ``text`` is the document.
     :param digest: hash of the source, to see later whether it has changed.
     :param source: the page, packed by :func:`prunus.index.evidence.packed`; b'': evidence from it is plain text.
+    :param repeated: lines that stand on most pages of its site: chunks that hold nothing else are left out.
     """
 
     id: str
@@ -47,6 +49,7 @@ class DocumentSource:
     language: str = ""
     metadata: dict[str, str] = field(default_factory=dict)
     source: bytes = b""
+    repeated: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +129,7 @@ class Cutter:
             chunks = chunk_tree(tree, self.tokenizer, *size)
         else:
             chunks = chunk_text(text, self.tokenizer, *size)
+        chunks = without_repetition(chunks, source.repeated)
         language = source.language or (tree.lang if tree else "") or guess_language(text)
         title, url = source.title or (tree.title if tree else ""), source.url or (tree.url if tree else "")
         return IndexedDocument(

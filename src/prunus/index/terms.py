@@ -18,6 +18,8 @@ SITE: Final = "site "
 """Beginning of the names of notes that hold the rules of a site; its start follows."""
 PAGE: Final = "page "
 """Beginning of the names of notes that hold what is known of a site's pages; its start and the page follow."""
+REPEATED: Final = "repeated"
+"""Key of a site's note that holds the lines that most of its pages repeat, as JSON."""
 COST: Final = "cost"
 """Name of the store's note that holds the cost of all summaries as JSON."""
 COSTS: Final = ("prompt_tokens", "completion_tokens", "usd")
