@@ -103,6 +103,7 @@ def test_a_site_is_added_and_kept_fresh(cli: Cli, made: MadeSite) -> None:
     assert result.stderr.startswith(f"{len(PAGES)} added, 0 changed, 0 gone, 0 unchanged; ")
     before = documents("handbook", made)
     assert set(before) == PAGES
+    assert f"site {made.url('/')}" in cli("index", "info", "handbook").stdout
     made.since()
 
     assert json.loads(cli("index", "sync", "handbook", "--json").stdout)["unchanged"] != []
@@ -226,6 +227,24 @@ def test_a_part_of_a_site_is_asked_alone(cli: Cli, made: MadeSite) -> None:
     assert "no document is like" in only_line(cli(*asked, made.url("/old/*")))
     gone = json.loads(cli("index", "remove", "handbook", made.url("/guide/1*.html"), "--json").stdout)["removed"]
     assert sorted(gone) == sorted(made.url(path) for path in CHAPTERS if path.startswith("/guide/1"))
+
+
+def test_notes_that_say_nothing_are_one_line_or_cost_a_page(cli: Cli, made: MadeSite) -> None:
+    cli("index", "add", "handbook", made.url("/guide/"), "--site")
+    store = Index.open("handbook", create=False).store
+    [page] = [name for name in store.notes("page ") if name.endswith("/guide/3.html")]
+    store.put_notes({page: "[]"})
+    made.since()
+    assert len(json.loads(cli("index", "sync", "handbook", "--json").stdout)["unchanged"]) == 21
+    assert made.asked["/guide/3.html"] == 1
+    store.put_notes({f"site {made.url('/guide/')}": '{"rules": {"pages": "many"}}'})
+    assert "damaged" in only_line(cli("index", "sync", "handbook"))
+
+
+def test_a_damaged_queue_is_one_line(cli: Cli, folder: Path, made: MadeSite) -> None:
+    (folder / "pages").mkdir()
+    (folder / "pages" / ".prunus-site.sqlite3").write_bytes(b"SQLite format 3\0" + b"\xff" * 4_000)
+    assert "remove it" in only_line(cli("fetch", made.url("/"), "--site", "-o", "pages"))
 
 
 def test_an_index_without_a_site_says_so(cli: Cli, made: MadeSite) -> None:

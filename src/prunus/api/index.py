@@ -276,6 +276,12 @@ class Index:
 
         return read_site(self, url, rules or SiteRules(), done)
 
+    def sites(self) -> dict[str, SiteRules]:
+        """Return the sites of the index, by where they begin."""
+        from .indexed_sites import sites_of
+
+        return sites_of(self)
+
     def sync_sites(
         self, *, check_all: bool = False, done: Callable[[str, str], None] = lambda id, fate: None
     ) -> SiteReport:
@@ -288,9 +294,9 @@ class Index:
         :param check_all: do not believe sitemaps.
         :raises BadInput: the index has no site.
         """
-        from .indexed_sites import read_site, sites_of
+        from .indexed_sites import read_site
 
-        sites = sites_of(self)
+        sites = self.sites()
         if not sites:
             raise BadInput(f"{self.location}: this index has no site; name a folder", subject=self.location)
         report = SiteReport()

@@ -11,12 +11,12 @@ import json
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-from ..core.errors import OutsideFailed, PrunusError
+from ..core.errors import BadInput, OutsideFailed, PrunusError
 from ..engines import formats
 from ..index.nodes import read_json, read_note
 from ..index.terms import PAGE, REPEATED, SITE, SiteReport
@@ -63,13 +63,15 @@ class WithSites(Protocol):
 
 def sites_of(index: WithSites) -> dict[str, SiteRules]:
     """Return the sites of an index, by where they begin."""
-    names = {field.name for field in fields(SiteRules)}
     sites = {}
     for name in index.store.notes(SITE):
-        rules = read_note(index.store, name).get("rules", {})
-        stored: dict[str, Any] = {key: value for key, value in rules.items() if key in names}
-        lists = {key: tuple(value) for key, value in stored.items() if isinstance(value, list)}
-        sites[name.removeprefix(SITE)] = SiteRules(**stored | lists)
+        rules = json.dumps(read_note(index.store, name).get("rules", {}))
+        try:
+            sites[name.removeprefix(SITE)] = read_json(rules, SiteRules)
+        except ValueError as error:
+            raise BadInput(
+                f"{index.location}: damaged (its note {name}); add the site again", subject=index.location
+            ) from error
     return sites
 
 
@@ -145,7 +147,10 @@ class _SiteOfIndex:
         """Fill a new queue with what the index knows of the site."""
         entries = []
         for text in self._notes.values():
-            entry = read_json(text, SiteEntry)
+            try:
+                entry: SiteEntry = read_json(text, SiteEntry)
+            except ValueError:  # of another layout, or damaged: the page is read anew
+                continue
             if entry.fate in _KEPT:
                 entry.fate = "check"
             elif entry.fate in _AGAIN:

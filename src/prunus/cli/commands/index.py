@@ -319,7 +319,8 @@ def info(index: str, **flags: Any) -> None:
       prunus index info handbook --documents --json
     """
     opened = _opened(index, flags)
-    result = opened.info()
+    sites = list(opened.sites())
+    result = opened.info() | ({"sites": sites} if sites else {})
     documents = [
         {name: getattr(document, name) for name in ("id", "title", "url", "language", "digest")}
         for document in opened.store.documents()
@@ -516,6 +517,7 @@ def _info_text(place: str, found: Mapping[str, Any]) -> str:
             f"{layer['layer']:>5}  {layer['nodes']:>8,}  {layer['tokens']:>10,}  {children:>8}  {ratio:>11}  "
             f"{layer['unsummarised']:>12,}"
         )
+    lines += [f"\nsite {site}" for site in found.get("sites", ())]
     if cost:
         lines.append(
             f"\nsummaries have cost {cost['prompt_tokens']:,} tokens read, {cost['completion_tokens']:,} written, "

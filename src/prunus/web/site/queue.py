@@ -192,5 +192,8 @@ class SiteQueue:
             yield SiteEntry(*row)
 
     def _run(self, statement: str, values: tuple[Any, ...]) -> sqlite3.Cursor:
-        with self._lock:
-            return self._file.execute(statement, values)
+        try:
+            with self._lock:
+                return self._file.execute(statement, values)
+        except ERRORS as error:
+            raise BadInput(f"{self.path}: cannot be used ({error}); remove it", subject=str(self.path)) from error
