@@ -199,6 +199,20 @@ def test_what_the_index_lacks_is_read_again(cli: Cli, made: MadeSite) -> None:
     }
 
 
+def test_a_page_that_leads_out_of_the_site_is_kept_and_told(cli: Cli, made: MadeSite) -> None:
+    cli("index", "add", "handbook", made.url("/guide/"), "--site")
+    made.redirects["/guide/5.html"] = "/login.html"
+    made.change("/guide/5.html")  # its sitemap says that it has changed
+    for times in ("", ", failed 2 times in a row"):
+        result = cli("index", "sync", "handbook")
+        assert (
+            f"/guide/5.html: it now leads out of the site, to {made.url('/login.html')}; kept as it was"
+            in result.stderr
+        )
+        assert times in result.stderr and result.exit_code == 5
+    assert "/guide/5.html" in documents("handbook", made)
+
+
 def test_what_most_pages_repeat_is_in_no_chunk_but_the_start_s(cli: Cli, made: MadeSite) -> None:
     menu = (
         "<ul>" + "".join(f"<li><a href=/guide/{n}.html>Part {n} of the tide tables</a>" for n in range(1, 21)) + "</ul>"

@@ -277,7 +277,7 @@ class SiteWalk:
         known = self.queue.get(key)
         if known is not None:
             late = known.fate in ("gone", "robots") and known.note == EARLIER
-            if late or (known.fate in ("duplicate", "noindex") and lastmod > known.lastmod):
+            if late or (known.fate in ("duplicate", "noindex", "moved", "outside") and lastmod > known.lastmod):
                 self._put(known, "waiting")
             elif lastmod and known.fate in ("waiting", "listed"):
                 known.lastmod = lastmod
@@ -320,10 +320,14 @@ class SiteWalk:
             return [self._failed(entry, known, wall)]
         outline, text = await in_a_thread(lambda: _look(result))
         visits = []
-        if self._scope is None:
-            self._settle(entry, result, outline)
+        scope = self._scope
+        if scope is None:
+            scope = self._settle(entry, result, outline)
             visits += await self._find()  # before the links of the start: what a list names has no limit of alikes
         target = str(parse_url(canonical(result.final_url or entry.url)))
+        if known and page_key(target) != entry.key and scope.refusal(parse_url(target)):  # to a login, perhaps
+            why = OutsideFailed(f"{entry.url}: it now leads out of the site, to {target}", subject=entry.url)
+            return [*visits, self._failed(entry, known, why)]
         if page_key(target) != entry.key:
             other = self._moved(entry, target)
             visits.append(SiteVisit(entry, known))
@@ -336,12 +340,13 @@ class SiteWalk:
             entry.url = target  # with https, www. or a slash, if the site wants that
         return [*visits, self._read(entry, known, replace(result, url=entry.url, final_url=entry.url), outline, text)]
 
-    def _settle(self, entry: SiteEntry, page: Page, outline: Outline) -> None:
+    def _settle(self, entry: SiteEntry, page: Page, outline: Outline) -> SiteScope:
         """Note where the site is, now that its start was read."""
         self._base = parse_url(page.final_url or entry.url)
         self._scope = SiteScope(self._base, self.rules)
         self.queue.put_fact("base", str(self._base))
         self.queue.put_fact("feeds", " ".join(outline.feeds))
+        return self._scope
 
     def _moved(self, entry: SiteEntry, target: str) -> SiteEntry | None:
         """Note that an address leads to another one; return that one if its page came by this."""
