@@ -75,7 +75,7 @@ def _outline(page: str) -> Callable[[Arguments], bool]:
 
 
 def _from(page: str, start: int) -> Callable[[Arguments], bool]:
-    return lambda given: _pages(given) == [page] and given.get("start") == start
+    return lambda given: _pages(given) == [page] and given.get("start") == start and not given.get("outline")
 
 
 def _web(given: Arguments) -> bool:

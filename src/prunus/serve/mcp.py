@@ -239,9 +239,9 @@ class Tools:
         from_where = "pages that you name, or from a web search where you name none" if web else "pages that you name"
         tools = [
             Tool("read", "Read pages", "read",
-                 "Read web pages or documents (HTML, PDF, Office, EPUB, e-mail, …) as Markdown. With a question: only "
-                 "the parts that bear on it. Without one: the page word for word, from start on, or its outline. "
-                 "What was left out is always told.",
+                 "Read web pages or documents (HTML, PDF, Office, EPUB, e-mail, …) at addresses that you were given, "
+                 "as Markdown. With a question: only the parts that bear on it. Without one: the page word for word, "
+                 "from start on, or its outline. What was left out is always told.",
                  ReadCall, ReadResult, self._read),
             Tool("ask", "Answer with checked citations", "ask",
                  f"Answer a question from {from_where}. Cites sources as [n]; code checks every quote in its page. "
@@ -251,7 +251,8 @@ class Tools:
         if web:
             tools.append(
                 Tool("search", "Search the web", "search",
-                     "Search the web for addresses, titles and snippets. A snippet is no evidence: then read the page.",
+                     "Search the web for links, where you were given no address: addresses, titles and snippets. "
+                     "Snippets are no evidence.",
                      SearchCall, SearchResult, self._search)
             )  # fmt: skip
         if indexes:

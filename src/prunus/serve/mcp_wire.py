@@ -49,7 +49,7 @@ class AskCall(RequestBody):
 
     question: Question
     pages: Annotated[list[Address], Field(max_length=20, fail_fast=True)] = Field(
-        [], description="Addresses of the pages to answer from; without any the web is searched."
+        [], description="Addresses that the user named. Leave it out to search the web; never guess an address."
     )
     budget: Budget = 0
 
