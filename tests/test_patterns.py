@@ -27,6 +27,7 @@ BOUNDED = {
 """Patterns whose text is cut before, with the most letters of it; at that size no text takes a millisecond."""
 
 ONCE = {
+    "prunus.answer.fields.find:_typed": "the name of a field is matched at the start of its text",
     "prunus.answer.generate._guard:__init__": "it is matched at the start of what is held",
     "prunus.answer.generate._guard:_end_of_quotation": "it is matched at the start of a line",
     "prunus.pages.clean.xhtml._SUBSET": "it is matched at the first document type",
@@ -41,6 +42,7 @@ ONCE = {
 """Patterns that are matched at a place and, where they fail, not at the next one, with the reason."""
 
 BUILT: Mapping[str, Callable[[], list[re.Pattern[Any]]]] = {
+    "prunus.answer.fields.find:_typed": lambda: [re.compile(r"\s*price\b[\s:]+", re.IGNORECASE)],
     "prunus.answer.generate._guard:__init__": lambda: [Guard(3)._words],
     "prunus.answer.generate._guard:_code": lambda: [re.compile(r"\A(?:[ \t]*>){2}")],
     "prunus.answer.generate._guard:_end_of_quotation": lambda: [re.compile(r"\A(?:[ \t]*>){2} ?")],
