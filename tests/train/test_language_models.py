@@ -109,11 +109,11 @@ def reply(folder: Path, question: str) -> str:
 def test_it_learns_a_handful_by_heart_and_its_product_answers(tmp_path: Path, lora: int) -> None:
     model = tiny_llm.base(tmp_path / "base", initializer_range=0.15 if lora else 0.02)  # LoRA cannot move the vectors
     data = tiny_llm.chats(tmp_path / "data.jsonl")
-    rate, steps = (1e-2, 30) if lora else (5e-3, 60)
+    rate, steps = (1e-2, 45) if lora else (5e-3, 60)
     recipe = TrainingRecipe(window=512, rate=rate, schedule="constant", batch=4, checkpointing=bool(lora))
     about = training.train(job(tmp_path, data, model, recipe=recipe, lora=lora, steps=steps, every=steps), quiet)
     losses = [line["loss"] for line in tiny_llm.log(tmp_path / "out.work")]
-    assert losses[0] > 4 and losses[-1] < 0.2
+    assert losses[0] > 4 and losses[-1] < (0.3 if lora else 0.2)
     encoded = SampleEncoder(base.read_tokenizer(str(model))).supervised(read_samples(data), 512)
     assert about["supervised_tokens"] == encoded.supervised
     assert reply(tmp_path / "out", "question 37") == "the answer 11"
