@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -269,6 +270,10 @@ def test_an_index_without_a_site_says_so(cli: Cli, made: MadeSite) -> None:
 # --- kills, and two thousand pages ---------------------------------------------------------------
 
 
+def asked_for(site: MadeSite, number: int) -> bool:
+    return sum(site.asked.values()) >= number
+
+
 def killed(arguments: list[str], enough: Callable[[], bool], settings: dict[str, str]) -> int | None:
     """Run a command and kill it when it has done enough; return its exit code if it had ended by then."""
     process = subprocess.Popen(
@@ -298,10 +303,9 @@ def test_a_killed_run_goes_on_without_asking_again(folder: Path, kind: str, coun
         settings |= {"PRUNUS_CACHE_MB": "0", "PRUNUS_RERANKER": "none"}
         command = ["fetch", site.url("/guide/"), "--site", "-o", "pages"]
         command = command if kind == "fetch" else ["index", "add", "handbook", site.url("/guide/"), "--site"]
-        kills, step = 0, count // (least + 2)
-        while (
-            killed(command, lambda: kills < least and sum(site.asked.values()) >= (kills + 1) * step, settings) is None
-        ):
+        kills = 0
+        enough = [*(number * count // (least + 2) for number in range(1, least + 1)), 10**9]
+        while killed(command, partial(asked_for, site, enough[min(kills, least)]), settings) is None:
             kills += 1
         assert kills == least
         # what was under way at a kill is asked for again, at most 8 pages; nothing else is
