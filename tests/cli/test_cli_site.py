@@ -180,6 +180,17 @@ def test_sitemaps_are_not_believed_where_told_and_not_within_their_day(cli: Cli,
     ]
 
 
+def test_a_copy_in_the_cache_that_is_still_fresh_is_not_taken_for_the_page(
+    cli: Cli, made: MadeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PRUNUS_CACHE_MB", "64")
+    cli("index", "add", "handbook", made.url("/guide/"), "--site")
+    made.pages["/guide/6.html"].body += "<p>This is new."
+    made.since()
+    found = json.loads(cli("index", "sync", "handbook", "--all", "--json").stdout)
+    assert found["changed"] == [made.url("/guide/6.html")] and "/guide/6.html" in made.asked
+
+
 def test_what_the_index_lacks_is_read_again(cli: Cli, made: MadeSite) -> None:
     cli("index", "add", "handbook", made.url("/guide/"), "--site")
     cli("index", "remove", "handbook", made.url("/guide/6.html"))

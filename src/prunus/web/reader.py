@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .door.egress import Egress
     from .fetch.browser import BrowserFetcher
     from .fetch.cache import Cache
-    from .fetch.http import HttpFetcher
+    from .fetch.http import Conditions, HttpFetcher
     from .fetch.snapshots import Snapshots
 
 T = TypeVar("T")
@@ -177,7 +177,7 @@ class PageReader:
     :param conditions: see :class:`.fetch.http.HttpFetcher`.
     """
 
-    def __init__(self, settings: Settings, conditions: Callable[[str], Mapping[str, str]] | None = None) -> None:
+    def __init__(self, settings: Settings, conditions: Conditions | None = None) -> None:
         from .fetch.http import HttpFetcher
         from .fetch.robots import Robots
 

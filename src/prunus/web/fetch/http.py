@@ -114,6 +114,9 @@ class HostTurns:
                 del self._next_at[name]
 
 
+Conditions: TypeAlias = Callable[[str], Mapping[str, str] | None]
+"""From a URL to request headers, see :class:`HttpFetcher`."""
+
 Result: TypeAlias = tuple[int, Page | PrunusError]
 """Position of the URL, and its page or error."""
 
@@ -239,7 +242,8 @@ class HttpFetcher:
     :param robots: the robots.txt rules; None ignores robots.txt, which only the operator may choose.
     :param clock: time and randomness.
     :param conditions: returns headers that make the request of a URL conditional, from what the caller keeps of its
-        page. Where the server confirms that, the page has the status 304 and no content.
+        page. Where the server confirms that, the page has the status 304 and no content. Unless it returns None, the
+        server is asked even where the cache has a fresh copy.
     """
 
     def __init__(
@@ -250,7 +254,7 @@ class HttpFetcher:
         cache: Cache | None = None,
         robots: Robots | None = None,
         clock: Clock | None = None,
-        conditions: Callable[[str], Mapping[str, str]] | None = None,
+        conditions: Conditions | None = None,
     ) -> None:
         self._conditions = conditions
         self._door = door
@@ -360,7 +364,8 @@ class HttpFetcher:
         """Return the response of one URL, from the cache or from its server."""
         key = str(url)
         cache = None if len(cookies) else self._cache
-        fresh = cache.fresh(key) if cache else None
+        is_kept = self._conditions is not None and self._conditions(key) is not None
+        fresh = cache.fresh(key) if cache and not is_kept else None
         if fresh is not None:
             return fresh
         try:
@@ -401,7 +406,7 @@ class HttpFetcher:
         """Send one request and return its response as a page; a page of a redirect or error may lack its content."""
         key = str(url)
         cache = self._cache
-        asked = self._conditions(key) if self._conditions is not None and not len(cookies) else {}
+        asked = (self._conditions(key) if self._conditions is not None and not len(cookies) else None) or {}
         conditions = asked or (cache.validators(key) if cache and not len(cookies) else {})
         while True:
             request = client.build_request("GET", key, headers={**self.request_headers, **conditions})

@@ -104,6 +104,7 @@ class SiteWalk:
         self._base: Url | None = None
         self._alike: Counter[str] = Counter()
         self._kept = 0
+        self._keeps = False  # pages of an earlier run: then the server is asked for its lists, too, and no cache
         self._failed_in_a_row = 0
 
     async def visits(self) -> AsyncGenerator[SiteVisit, None]:
@@ -119,6 +120,7 @@ class SiteWalk:
             shape_of(parse_url(entry.url)) for entry in self.queue.entries() if entry.source == "link"
         )
         self._kept = self.queue.count("read", "stored", "check")
+        self._keeps = self.queue.count("check") > 0
         for entry in self.queue.entries("read"):
             page = self._reader.stored(entry.snapshot, "")
             if page is None:
@@ -185,13 +187,13 @@ class SiteWalk:
         scores = score_links(texts, urls, [""] * len(urls), self._question, language, self._embedder)
         return max(zip(scores.tolist(), entries, strict=True), key=lambda scored: scored[0])[1]  # the first of the best
 
-    def _conditions(self, url: str) -> Mapping[str, str]:
-        """Return what makes the request for a page that is kept conditional."""
+    def _conditions(self, url: str) -> Mapping[str, str] | None:
+        """Return what makes the request for a page that is kept conditional; None where nothing is kept of the site."""
         for entry in self._flight:
             if entry.url == url and entry.fate == "check":
                 tags = {"if-none-match": entry.etag, "if-modified-since": entry.modified}
                 return {name: value for name, value in tags.items() if value}
-        return {}
+        return {} if self._keeps else None
 
     # --- lists -------------------------------------------------------------------------------
 
