@@ -180,10 +180,8 @@ def test_sitemaps_are_not_believed_where_told_and_not_within_their_day(cli: Cli,
     ]
 
 
-def test_a_copy_in_the_cache_that_is_still_fresh_is_not_taken_for_the_page(
-    cli: Cli, made: MadeSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PRUNUS_CACHE_MB", "64")
+def test_a_copy_in_the_cache_that_is_still_fresh_is_not_taken_for_the_page(cli: Cli, made: MadeSite) -> None:
+    made.fresh = "max-age=3600"
     cli("index", "add", "handbook", made.url("/guide/"), "--site")
     made.pages["/guide/6.html"].body += "<p>This is new."
     made.since()

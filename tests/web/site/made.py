@@ -66,6 +66,7 @@ class MadeSite(Server):
         self.robots = ROBOTS
         self.lists = True
         self.validators = True
+        self.fresh = "no-cache"
         self._counting = threading.Lock()
         self._sessions = 0
         long_ago = time.time() - 40 * 86_400
@@ -164,7 +165,7 @@ class MadeSite(Server):
         modified = datetime.fromtimestamp(page.changed, UTC).strftime("%a, %d %b %Y %H:%M:%S GMT")
         heads = [f"Content-Type: {page.kind}"]
         if self.validators:
-            heads += [f"ETag: {page.etag}", f"Last-Modified: {modified}", "Cache-Control: no-cache"]
+            heads += [f"ETag: {page.etag}", f"Last-Modified: {modified}", f"Cache-Control: {self.fresh}"]
             if page.etag in request.headers.get("if-none-match", ""):
                 return reply(b"", *heads, status="304 Not Modified")
         return reply(page.body.replace("{session}", f"{self._sessions:032x}"), *heads)
