@@ -17,6 +17,8 @@ from mcp.server import ServerRequestContext
 from pydantic import BaseModel, ValidationError
 
 from ..api.answers import Choices, asearch
+from ..api.async_api import aread
+from ..api.check import acheck
 from ..api.pages import read
 from ..core.errors import BadInput, PrunusError, one_line
 from ..core.events import (
@@ -31,7 +33,7 @@ from ..core.events import (
 )
 from ..core.options import Limits, Options
 from ..core.sync import in_a_thread
-from ..core.types import Page, SearchRequest
+from ..core.types import CheckedText, Page, SearchRequest
 from ..core.version import __version__
 from ..models.prompts.render import Quoted, fenced, harmless
 from ..pages.sources import Source, is_address, read_file
@@ -45,7 +47,17 @@ from .inputs import budget_of, fetched_each, index_names, index_place
 from .keys import NO_KEY
 from .mask import Mask
 from .mcp_read import PageReading, evidence, failed, named, told, whole_pages
-from .mcp_wire import AskCall, AskResult, IndexAskCall, ReadCall, ReadResult, SearchCall, SearchResult
+from .mcp_wire import (
+    AskCall,
+    AskResult,
+    CheckCall,
+    CheckResult,
+    IndexAskCall,
+    ReadCall,
+    ReadResult,
+    SearchCall,
+    SearchResult,
+)
 from .server import Server
 from .snapshots import CitedPage, KeepsPages, snapshot_id
 from .state import KeyRecord
@@ -247,6 +259,10 @@ class Tools:
                  f"Answer a question from {from_where}. Cites sources as [n]; code checks every quote in its page. "
                  "May take a minute.",
                  AskCall, AskResult, self._ask),
+            Tool("check", "Check a text against pages", "read",
+                 "Check the claims of a text that is already written against pages: each is supported, partly or not "
+                 "supported, with the words of the pages that decide.",
+                 CheckCall, CheckResult, self._check),
         ]  # fmt: skip
         if web:
             tools.append(
@@ -374,6 +390,27 @@ class Tools:
             raise BadInput("no search provider is set up here: name the pages to answer from", subject="pages")
         sources = await in_a_thread(lambda: [self._source(page) for page in call.pages])
         return await self._answered(call.question, sources, self._choices(call.budget), caller)
+
+    async def _check(self, call: CheckCall, caller: Caller) -> Done:
+        sources = await in_a_thread(lambda: [self._source(page) for page in call.pages])
+
+        async def work() -> CheckedText:
+            return await acheck(call.text, await aread(sources, strict=False, settings=self._settings), self._settings)
+
+        checked = await self._workers.within(work, caller.name)
+        claims = [
+            {"text": claim.text, "verdict": claim.verdict, "support": claim.support, "reason": claim.reason,
+             "quotes": [citation.quote for citation in claim.citations]}
+            for claim in checked.claims
+        ]  # fmt: skip
+        record = self._safe({"claims": claims, "failures": dict(checked.failures)})
+        lines = []
+        for claim in record["claims"]:
+            why = f" ({claim['reason']})" if claim["reason"] else ""
+            quotes = [f"    {one_line(quote, longest=600)}" for quote in claim["quotes"]]
+            lines += [f"{claim['verdict']}: {one_line(claim['text'], longest=600)}{why}", *quotes]
+        lines += [f"Not read: {name}: {reason}" for name, reason in record["failures"].items()]
+        return Done(record, fenced(Quoted("\n".join(lines), "claims and what the pages say")))
 
     async def _index_ask(self, call: IndexAskCall, caller: Caller) -> Done:
         choices = self._choices(call.budget)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field
 
+from ..api.check import LONGEST
 from ..web.page_errors import ErrorType
 from .wire import RequestBody
 
@@ -52,6 +53,15 @@ class AskCall(RequestBody):
         [], description="Addresses that the user named. Leave it out to search the web; never guess an address."
     )
     budget: Budget = 0
+
+
+class CheckCall(RequestBody):
+    """Arguments of `check`."""
+
+    text: Annotated[str, Field(min_length=1, max_length=LONGEST, description="The text whose claims are checked.")]
+    pages: Annotated[list[Address], Field(min_length=1, max_length=20, fail_fast=True), BeforeValidator(listed)] = (
+        Field(description="Addresses of the pages to check against; [2] behind a claim means the second.")
+    )
 
 
 class IndexAskCall(RequestBody):
@@ -125,6 +135,23 @@ class CitedSource(BaseModel):
     quote: str = Field(description="The words of the page, letter for letter.")
     found: bool = Field(description="Whether the quote was found in the page, checked by code.")
     resource: str = Field(description="Resource with the whole page; '' where it is not kept.")
+
+
+class ClaimResult(BaseModel):
+    """A claim of a text."""
+
+    text: str
+    verdict: Literal["supported", "partly", "not supported"]
+    support: float = Field(description="0 to 1.")
+    reason: str = Field(description="What the pages lack or say otherwise; '' where nothing is to be told.")
+    quotes: list[str] = Field(description="The words of the pages that decide, the nearest first.")
+
+
+class CheckResult(BaseModel):
+    """Result of `check`."""
+
+    claims: list[ClaimResult]
+    failures: dict[str, str] = Field(description="Pages that could not be read, each with the reason.")
 
 
 class AskResult(BaseModel):
