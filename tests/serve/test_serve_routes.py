@@ -37,6 +37,14 @@ def test_a_page_is_cleaned_as_by_the_library(server: Running) -> None:
     assert nothing.status_code == 400 and nothing.json()["error"]["type"] == "bad_input"
 
 
+def test_who_accepts_markdown_gets_it_bare_with_its_tokens(server: Running) -> None:
+    reply = server.post("/v1/clean", {"page": PAGE}, accept="text/markdown, */*;q=0.1")
+    assert reply.headers["content-type"].startswith("text/markdown")
+    assert reply.text == prunus.clean(BRIDGE, "markdown") and int(reply.headers["x-markdown-tokens"]) > 20
+    refused = server.post("/v1/clean", {"page": {"html": "<script>x</script>"}}, accept="text/markdown")
+    assert refused.status_code == 400 and refused.json()["error"]["type"] == "bad_input"
+
+
 def test_bytes_of_any_format_are_read(server: Running) -> None:
     packed = base64.b64encode(b"Class,Toll\ncar,4\n").decode()
     found = server.post("/v1/clean", {"page": {"base64": packed, "type": "csv"}, "format": "markdown"}).json()

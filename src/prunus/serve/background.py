@@ -44,7 +44,7 @@ _MOST_MB: Final = 1024
 """Memory of the process at most, where the system tells it."""
 _LOOK: Final = 1.0
 """Seconds between two looks at the process, and so between its end and another start."""
-_PASSED: Final = frozenset({b"content-type", b"x-filename"})
+_PASSED: Final = frozenset({b"accept", b"content-type", b"x-filename"})
 """Headers of a request that the process gets."""
 _OWN: Final = frozenset({b"connection", b"transfer-encoding", b"x-request-id"})
 """Headers that each of the two connections has for itself."""

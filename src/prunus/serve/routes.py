@@ -27,6 +27,7 @@ from ..core.errors import BadInput, NothingFound, PrunusError
 from ..core.events import ErrorEvent, Event, answer_of
 from ..core.sync import in_a_thread
 from ..core.types import CheckedText, SearchRequest
+from ..engines import one_engine
 from ..evidence.documents import Documents
 from ..pages.metadata import known_metadata
 from ..pages.sources import Source
@@ -107,22 +108,28 @@ def add_routes(app: FastAPI, server: Server) -> None:
     """Add the routes to an application."""
     routes = APIRouter(prefix="/v1", tags=["prunus"], responses=REFUSALS, route_class=LargeRoute)
 
-    @routes.post("/clean")
-    async def clean(body: CleanRequest, request: Request, caller: Caller) -> CleanResponse:
-        """Clean a page: keep what a reader sees, drop scripts, styles and hidden parts."""
+    @routes.post("/clean", response_model=CleanResponse, responses={200: {"content": {"text/markdown": {}}}})
+    async def clean(body: CleanRequest, request: Request, caller: Caller) -> Response | CleanResponse:
+        """Clean a page: keep what a reader sees, drop scripts, styles and hidden parts.
+
+        With `Accept: text/markdown` the response is the page as Markdown, and its tokens are in `x-markdown-tokens`.
+        """
         source = source_of(body.page, server.options, "page")
+        bare = request.headers.get("accept", "").strip().startswith("text/markdown")
+        format = "markdown" if bare else body.format
 
         def cleaned(page: Source) -> CleanResponse:
             [tree] = read_each([page], reading_settings(server.settings, body.shown_only), body.main)
             if isinstance(tree, PrunusError):
                 raise tree
             style = Style(links=body.links, images=body.images, full=body.full)
-            output = write_tree(tree, body.format, style, main_part(tree))
-            return CleanResponse(format=body.format, output=output, metadata=asdict(known_metadata(tree)))
+            output = write_tree(tree, format, style, main_part(tree))
+            return CleanResponse(format=format, output=output, metadata=asdict(known_metadata(tree)))
 
-        async def work() -> CleanResponse:
+        async def work() -> Response | CleanResponse:
             page = await fetched(source, server.settings) if isinstance(source, str) else source
-            return await in_a_thread(lambda: cleaned(page))
+            result = await in_a_thread(lambda: cleaned(page))
+            return await in_a_thread(lambda: markdown_reply(result.output, server)) if bare else result
 
         return await unless_left(request.receive, server.workers.within(work, caller))
 
@@ -194,6 +201,12 @@ def add_routes(app: FastAPI, server: Server) -> None:
         return await reply_to(server, body, caller, request)
 
     app.include_router(routes)
+
+
+def markdown_reply(text: str, server: Server) -> Response:
+    """Return Markdown with its tokens in a header, as sites do that serve Markdown; call this in a thread."""
+    tokens = one_engine("tokenizer", server.settings).count([text])[0]
+    return Response(text, media_type="text/markdown", headers={"x-markdown-tokens": str(tokens)})
 
 
 def _pruned(
