@@ -55,7 +55,7 @@ _WEB_PAGES: Final = (".html", ".htm", ".xhtml", ".xht")
     metavar="N",
     help="Also fetch the N most promising links.",
 )
-@click.option("--site", is_flag=True, help="Fetch the whole site that begins at URL; see prunus map --help.")
+@click.option("--site", is_flag=True, help="Fetch the whole site that begins at URL, as the command map finds it.")
 @site_options
 @question("Question that says which links are promising; with --site, its most promising pages come first.")
 @click.option("--fresh", is_flag=True, help="Fetch anew, without the cache.")

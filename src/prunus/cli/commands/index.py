@@ -114,7 +114,7 @@ def _workers(function: Callable[..., Any]) -> Callable[..., Any]:
 @_workers
 @click.option("--no-summaries", is_flag=True, help="Write no summaries now; prunus index summarize writes them.")
 @click.option("--events", is_flag=True, help="Write a JSON line for each document, as soon as it is stored.")
-@click.option("--site", is_flag=True, help="Add the whole site that begins at PAGE; see prunus map --help.")
+@click.option("--site", is_flag=True, help="Add the whole site that begins at PAGE, as the command map finds it.")
 @site_options
 @question("With --site: read the pages first that promise most for this question.")
 @origin
