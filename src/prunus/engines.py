@@ -133,12 +133,15 @@ def search_engine(settings: Settings, options: Options | None = None) -> SearchP
     return engine
 
 
-def one_engine(kind: str, settings: Settings, options: Options | None = None) -> Any:
+def one_engine(
+    kind: str, settings: Settings, options: Options | None = None, shared: SharedEngines | None = None
+) -> Any:
     """Return the engine of one kind, as an embedder.
 
+    :param shared: engines that other calls with the same settings share.
     :raises UnknownEngine, BadInput, MissingExtra: see :func:`prune_engines`.
     """
-    return EngineSet(settings, options).get(kind)
+    return EngineSet(settings, options, shared=shared).get(kind)
 
 
 def _for_evidence(engines: EngineSet) -> dict[str, Any]:

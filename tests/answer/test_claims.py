@@ -35,6 +35,8 @@ def verdicts(text: str, *pages: str) -> list[tuple[str, str]]:
         ("The ferry does not run on Sundays.", "supported", ""),
         ("The barrier at Saltern Gate opened in October 2024.", "partly", "the page does not have: 2024"),
         ("The barrier was planned by Mara Lindholm of the harbour board.", "partly", "the page does not have: Lindholm"),
+        ("The crest was raised to 6.55 metres by Ann.", "partly", "the page does not have: Ann"),
+        ("Mara Lindqvist's barrier was planned at the Saltern-Gate harbour board.", "supported", ""),
         ("The barrier opened in October 2022.", "partly", "the page says 2023 where the claim says 2022"),
         ("A lorry pays a toll of 3 coins.", "partly", "the page says 12 where the claim says 3"),
         ("The ferry does run on Sundays.", "partly", "one of them says “not”, and the other does not"),
@@ -85,7 +87,14 @@ def test_other_languages_are_checked_too() -> None:
 def test_names_are_words_with_capitals_but_for_the_first_of_a_sentence() -> None:
     assert names_of("However the Linden Trust paid, and I saw it.", "en") == ["Linden", "Trust"]
     assert names_of("Mara Lindqvist planned it.", "en") == ["Mara", "Lindqvist"]
+    assert names_of("It was Mara\u2019s, and the Lindens' too.", "en") == ["Mara", "Lindens"]
     assert names_of("Die Brücke der Stadt.", "de") == []
+
+
+def test_a_sentence_without_end_is_checked_in_bounds() -> None:
+    page = "".join(f"<p>The word{n} stands here.</p>" for n in range(3_000))
+    [claim] = prunus.check(" ".join(f"word{n}" for n in range(20_000)), page).claims
+    assert claim.verdict == "not supported"
 
 
 @given(st.text(max_size=300), st.text(max_size=300))
@@ -111,7 +120,7 @@ def test_the_command_prints_verdicts_and_its_exit_code_says_that_a_claim_is_not_
     result = cli("check", "answer.md", "page.html")
     assert result.exit_code == 4
     assert "supported     " in result.stdout and "“The crest was raised to 6.55 metres.”" in result.stdout
-    assert "2 claims: 1 supported, 0 partly, 1 not supported" in result.stderr
+    assert result.stderr.splitlines()[-1].endswith("2 claims: 1 supported, 0 partly, 1 not supported")
     Path("answer.md").write_text("The crest was raised to 6.55 metres.")
     right = cli("check", "answer.md", "page.html", "--json")
     assert right.exit_code == 0

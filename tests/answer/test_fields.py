@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ def filled(page: str = SHOP, **fields: Any) -> prunus.Filled:
         ("author", {"type": "string"}, "Ada Moor", "Ada Moor"),
         ("authors", {"type": "array", "items": {"type": "string"}}, ["Ada Moor"], "Ada Moor"),
         ("height", {"anyOf": [{"type": "number"}, {"type": "null"}]}, 40, "Height\n40 cm"),
+        ("height", {"anyOf": [{"type": "number"}, True]}, 40, "Height\n40 cm"),
         ("metal", {"enum": ["Steel", "Brass"], "description": "Which metal is the lamp of?"}, "Brass", None),
         ("voltage", {"type": "string"}, None, None),
     ],
@@ -101,6 +103,13 @@ def test_a_schema_that_cannot_be_used_is_one_line(wrong: Any, message: str) -> N
     with pytest.raises(prunus.BadInput, match=message.replace(".", r"\.")) as error:
         fields_of(plain_schema(wrong))
     assert "\n" not in str(error.value)
+
+
+def test_without_the_extra_the_command_to_install_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in ("jsonschema", "jsonschema.exceptions"):
+        monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(prunus.MissingExtra, match="schema"):
+        prunus.fill(schema(a={"type": "string"}), SHOP)
 
 
 def test_references_are_put_in_place_and_may_not_multiply() -> None:

@@ -16,6 +16,7 @@ from tests.serve.running import BRIDGE, QUESTION, Running, running
 
 from prunus.core.errors import BadInput
 from prunus.serve.options import SHAPES, ServeOptions, serve_options
+from prunus.serve.work import TooLong
 
 pytestmark = pytest.mark.full
 
@@ -93,6 +94,9 @@ def test_firecrawl_searches_with_and_without_the_pages(firecrawl: Any, web: Worl
     pages = firecrawl.search("bridge", limit=3, scrape_options={"formats": ["markdown"]}).web
     assert pages[0].markdown.startswith("# Bridge") and pages[0].metadata.source_url == f"{web.url}/bridge"
     assert pages[1].markdown == "" and "404" in pages[1].metadata.error
+    asked = {"formats": ["markdown", {"type": "highlights", "query": TOLL}]}
+    ferry = firecrawl.search("ferry", limit=3, scrape_options=asked).web[2]
+    assert "3 coins for a bicycle" in ferry.highlights and len(ferry.highlights) < len(ferry.markdown) / 2
 
 
 def test_firecrawl_fills_a_schema(firecrawl: Any, web: World) -> None:
@@ -144,6 +148,28 @@ def test_firecrawl_crawls_a_site(firecrawl: Any, server: Running, tmp_path: Path
                     client.start_crawl(f"{site.url}/docs/", **given)
 
 
+def test_a_page_that_takes_too_long_ends_no_crawl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from prunus.serve.shapes.reading import LoadedPage
+
+    whole = LoadedPage.written
+
+    def written(self: LoadedPage, *args: Any, **rest: Any) -> str:
+        if self.address.endswith("/slow"):
+            raise TooLong(1.0)
+        return whole(self, *args, **rest)
+
+    monkeypatch.setattr(LoadedPage, "written", written)
+    with world() as site:
+        site.pages = {"/": "<h1>Start</h1><a href=/slow>slow</a> <a href=/fine>fine</a>"}
+        site.pages |= {"/slow": "<h1>Slow</h1><p>Words.</p>", "/fine": "<h1>Fine</h1><p>Words.</p>"}
+        with running(tmp_path, settings_for(site), shapes=("firecrawl",)) as here:
+            client = need("firecrawl").Firecrawl(api_key="any", api_url=here.url)
+            job = client.crawl(f"{site.url}/", poll_interval=1)
+            assert job.status == "completed" and job.completed == 2
+            [failed] = client.get_crawl_errors(job.id).errors
+            assert failed.url == f"{site.url}/slow" and failed.code == "OUTSIDE_FAILED"
+
+
 def test_a_key_sees_and_runs_its_own_crawls_alone(web: World, tmp_path: Path) -> None:
     from prunus.serve.keys import new_key
     from prunus.serve.state import ServerState
@@ -175,6 +201,16 @@ def test_firecrawl_is_refused_by_name(firecrawl: Any, web: World) -> None:
     ):
         with pytest.raises(BadRequestError, match=said):
             firecrawl.scrape(f"{web.url}/ferry", **given)
+    question = {"formats": [{"type": "question", "question": TOLL}]}
+    for given, said in (
+        ({"tbs": "qdr:h"}, "tbs"),
+        ({"scrape_options": question}, "no 'question'"),
+        ({"sources": ["images"]}, "no 'images'"),
+    ):
+        with pytest.raises(BadRequestError, match=said):
+            firecrawl.search("bridge", **given)
+    with pytest.raises(BadRequestError, match="zeroDataRetention"):
+        firecrawl.start_crawl(f"{web.url}/ferry", zero_data_retention=True)
     with pytest.raises(BadRequestError, match="private address"):
         firecrawl.scrape("http://10.0.0.1/")
     before = web.requests.count("/gone")
@@ -205,6 +241,14 @@ def test_tavily_gets_the_evidence_of_each_page(tavily: Any, web: World) -> None:
     assert quick["results"][0]["content"] == "A bridge." and len(web.requests) == before + 1
 
 
+def test_tavily_answers_nothing_where_no_page_was_read(tmp_path: Path) -> None:
+    with world() as empty:
+        empty.hits = {"": [empty.hit("/gone", "Ferry", "The ferry costs 3 coins.")]}
+        with running(tmp_path, settings_for(empty), shapes=("tavily",)) as here:
+            reply = here.post("/tavily/search", {"query": TOLL, "include_answer": True}).json()
+    assert reply["answer"] is None and reply["results"][0]["content"] == "The ferry costs 3 coins."
+
+
 def test_tavily_extracts_pages_and_tells_which_failed(tavily: Any, web: World) -> None:
     reply = tavily.extract([f"{web.url}/ferry", f"{web.url}/gone"], format="text")
     [result], [failed] = reply["results"], reply["failed_results"]
@@ -217,8 +261,12 @@ def test_tavily_extracts_pages_and_tells_which_failed(tavily: Any, web: World) -
 def test_tavily_shows_why_it_was_refused(tavily: Any) -> None:
     from tavily.errors import BadRequestError
 
-    with pytest.raises(BadRequestError, match="include_images"):
-        tavily.search("bridge", include_images=True)
+    for given in (
+        {"include_images": True}, {"topic": "finance"}, {"auto_parameters": True}, {"country": "united kingdom"},
+        {"max_results": 0},
+    ):  # fmt: skip
+        with pytest.raises(BadRequestError, match=next(iter(given))):
+            tavily.search("bridge", **given)
     with pytest.raises(BadRequestError, match="no address"):
         tavily.extract("nonsense")
     with pytest.raises(BadRequestError, match="takes 3 at once"):
@@ -308,7 +356,10 @@ def test_a_budget_of_jina_is_kept_or_refused(server: Running, web: World) -> Non
     asked = {"x-token-budget": "100", "x-question": quote(TOLL), "accept": "application/json"}
     data = server.http.get(f"/r/{web.url}/ferry", headers=asked).json()["data"]
     assert data["usage"]["tokens"] <= 100 and "3 coins for a bicycle" in data["content"]
-    for name, value in (("x-target-selector", "p"), ("x-return-format", "pageshot"), ("x-token-budget", "few")):
+    for name, value in (
+        ("x-target-selector", "p"), ("x-return-format", "pageshot"), ("x-token-budget", "few"),
+        ("x-md-link-style", "referenced"), ("x-retain-images", "alt"),
+    ):  # fmt: skip
         reply = server.http.get(f"/r/{web.url}/ferry", headers={name: value})
         assert reply.status_code == 400 and name in reply.json()["message"]
 

@@ -36,11 +36,15 @@ _WORDS, _NAMES, _BIAS = 2.87, 2.52, -4.0
 """Weights of the share of words and of the share of names and numbers, and the level."""
 _SUPPORTED, _PARTLY = 0.5, 0.3
 """Supports from which on a claim is supported, and partly supported."""
+_MOST_WORDS: Final = 200
+"""Different words of a claim that count: no sentence has more."""
 _SEGMENTS: Final = 4
 """Segments that may decide together."""
 _CANDIDATES: Final = 200
 """Segments of a page that are compared for a claim: those that hold most of it alone."""
 _NAME: Final = re.compile(r"[^\W\d_][\w'\u2019-]*")
+_OWN: Final = re.compile(r"['\u2019]s?$")
+"""The ending of what belongs to a name."""
 _NOUNS: Final = frozenset({"de"})
 """Languages that write all nouns with capitals, so that a capital shows no name."""
 _NEAR: Final = 0.8
@@ -82,6 +86,7 @@ class ClaimPage:
     def __init__(self, number: int, tree: Tree) -> None:
         self.number, self.tree = number, tree
         self._postings: dict[str, dict[str, list[int]]] = {}
+        self._stems: dict[str, set[str]] = {}
 
     @cached_property
     def segments(self) -> list[Segment]:
@@ -89,12 +94,14 @@ class ClaimPage:
         return segments_of(self.tree, [(0, len(self.tree.canonical))])
 
     @cached_property
-    def _text(self) -> str:
-        return self.tree.canonical.lower()
-
-    @cached_property
     def _figures(self) -> set[str]:
         return figures_of(self.tree.canonical)
+
+    def _has(self, name: str, language: str) -> bool:
+        """Tell whether the page has all words of a name, as whole words."""
+        if language not in self._stems:
+            self._stems[language] = set(stem(tokens(self.tree.canonical), language))
+        return self._stems[language].issuperset(stem(tokens(name), language))
 
     def _places(self, language: str) -> dict[str, list[int]]:
         """Return the segments of each stem."""
@@ -108,7 +115,7 @@ class ClaimPage:
 
     def held(self, claim: str, language: str, names: Sequence[str], figures: Sequence[str]) -> _Held:
         """Return what the page holds of a claim."""
-        missing = [name for name in names if name.lower() not in self._text]
+        missing = [name for name in names if not self._has(name, language)]
         missing += [figure for figure in figures if figure not in self._figures]
         known = len(names) + len(figures)
         named = 1 - len(missing) / known if known else 1.0
@@ -131,10 +138,12 @@ class ClaimPage:
 
     def _rival(self, claim: str, language: str, figures: Sequence[str]) -> tuple[str, str] | None:
         """Return a number of a claim that the segments nearest to its other words lack, and theirs in its place."""
+        if not figures:
+            return None
         known = set(stem(tokens(" ".join(figures)), language))
-        terms = [term for term in dict.fromkeys(query_terms(claim, language)) if term not in known]
+        terms = [term for term in _terms(claim, language) if term not in known]
         numbers, holds, rare = self._holds(terms, language)
-        if not figures or not numbers:
+        if not numbers:
             return None
         shares = holds @ rare
         if shares.max() < _ABOUT:
@@ -153,7 +162,7 @@ class ClaimPage:
 
     def _chosen(self, claim: str, language: str) -> tuple[list[int], float, tuple[float, ...]]:
         """Return the segments that hold most of a claim together, the share that they hold, and that of each alone."""
-        terms = list(dict.fromkeys(query_terms(claim, language)))
+        terms = _terms(claim, language)
         numbers, holds, rare = self._holds(terms, language)
         if not numbers:
             return [], 0.0, ()
@@ -177,6 +186,10 @@ class ClaimPage:
         ranked = ranked[:1] + [one for one in ranked[1:] if one[0] >= _WORTH]
         made = [(share, cite(self.number, segment.text, self.tree, segment.span)) for share, segment in ranked]
         return [replace(citation, support=round(min(1.0, share), 3)) for share, citation in made]
+
+
+def _terms(claim: str, language: str) -> list[str]:
+    return list(dict.fromkeys(query_terms(claim, language)))[:_MOST_WORDS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +255,7 @@ def names_of(text: str, language: str) -> list[str]:
     capital = [word[:1].isupper() and word.lower() not in QUERY_NOISE for word in words]
     return list(
         dict.fromkeys(
-            word
+            _OWN.sub("", word)
             for place, word in enumerate(words)
             if capital[place] and (place or (len(words) > 1 and capital[1])) and word.lower() != "i"
         )

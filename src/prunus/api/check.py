@@ -7,7 +7,7 @@ from typing import Final
 
 from ..core.deadline import check as look_at_the_clock
 from ..core.errors import BadInput, Failures
-from ..core.settings import Settings, load_settings
+from ..core.settings import Settings
 from ..core.sync import in_a_thread, run
 from ..core.types import CheckedText
 from ..evidence.documents import Documents
@@ -43,8 +43,7 @@ async def acheck(
         raise BadInput("the text to check is empty", subject="text")
     if len(text) > LONGEST:
         raise BadInput(f"the text has {len(text):,} letters; at most {LONGEST:,} are checked", subject="text")
-    chosen = settings if settings is not None else await in_a_thread(load_settings)
-    documents = pages if isinstance(pages, Documents) else await aread(pages, strict=False, settings=chosen)
+    documents = pages if isinstance(pages, Documents) else await aread(pages, strict=False, settings=settings)
     return await in_a_thread(lambda: _checked(text, documents))
 
 

@@ -27,7 +27,6 @@ from ..core.errors import BadInput, NothingFound, PrunusError
 from ..core.events import ErrorEvent, Event, answer_of
 from ..core.sync import in_a_thread
 from ..core.types import CheckedText, SearchRequest
-from ..engines import one_engine
 from ..evidence.documents import Documents
 from ..pages.metadata import known_metadata
 from ..pages.sources import Source
@@ -205,8 +204,7 @@ def add_routes(app: FastAPI, server: Server) -> None:
 
 def markdown_reply(text: str, server: Server) -> Response:
     """Return Markdown with its tokens in a header, as sites do that serve Markdown; call this in a thread."""
-    tokens = one_engine("tokenizer", server.settings).count([text])[0]
-    return Response(text, media_type="text/markdown", headers={"x-markdown-tokens": str(tokens)})
+    return Response(text, media_type="text/markdown", headers={"x-markdown-tokens": str(server.tokens(text))})
 
 
 def _pruned(

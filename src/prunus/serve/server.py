@@ -9,8 +9,9 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from ..core.errors import BadInput
 from ..core.installation import installed_from
+from ..core.ports import TokenCounter
 from ..core.settings import Settings
-from ..engines import SharedEngines
+from ..engines import SharedEngines, one_engine
 from .background import Background
 from .connections import Connections
 from .mask import Mask
@@ -69,6 +70,11 @@ class Server:
     requests: RequestLog | None = None
     background: Background | None = None
     engines: SharedEngines = field(default_factory=SharedEngines)
+
+    def tokens(self, text: str) -> int:
+        """Return the tokens of a text; call this in a thread."""
+        counter: TokenCounter = one_engine("tokenizer", self.settings, shared=self.engines)
+        return int(counter.count([text])[0])
 
     def wake(self) -> None:
         """Tell the workers of jobs that there is a new one."""

@@ -131,10 +131,11 @@ def _check(schema: dict[str, Any]) -> None:
 
     :raises BadInput: it is none, or no object with fields.
     """
+    validator = type(_validator(schema))
     from jsonschema.exceptions import SchemaError
 
     try:
-        type(_validator(schema)).check_schema(schema)
+        validator.check_schema(schema)
     except SchemaError as error:
         where = ".".join(map(str, error.path))
         raise BadInput(f"schema: {where}: {one_line(error.message)}", subject="schema") from None
@@ -189,7 +190,7 @@ def _without_null(given: Any) -> tuple[Mapping[str, Any], bool]:
         return {}, True
     for name in ("anyOf", "oneOf"):
         if isinstance(options := given.get(name), list):
-            real = [option for option in options if option.get("type") != "null"]
+            real = [one for one in options if isinstance(one, Mapping) and one.get("type") != "null"]
             if len(real) == 1:
                 beside = {key: value for key, value in given.items() if key != name}
                 return {**real[0], **beside}, len(real) < len(options)

@@ -52,10 +52,11 @@ def command(text: str, pages: tuple[str, ...], **flags: Any) -> None:
         for claim in result.claims:
             emit(_shown(claim))
     counts = [f"{result.count(verdict)} {verdict}" for verdict in ("supported", "partly", "not supported")]
+    told = f"{counted(len(result.claims), 'claim')}: {', '.join(counts)}"
+    if result.count("not supported"):
+        raise NothingFound(told)
     if not flags["quiet"]:
-        say(f"{counted(len(result.claims), 'claim')}: {', '.join(counts)}")
-    if wrong := result.count("not supported"):
-        raise NothingFound(f"{counted(wrong, 'claim')} of the text {'is' if wrong == 1 else 'are'} not supported")
+        say(told)
 
 
 def _written(text: str) -> str:

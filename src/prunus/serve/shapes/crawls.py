@@ -6,6 +6,7 @@ What must outlast the server is a job of an index, or ``prunus index add --site`
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 import time
 from collections.abc import Callable
@@ -143,19 +144,20 @@ class Crawls:
     async def _take(self, crawl: Crawl, url: str, page: Page, main: bool, write: Write) -> None:
         """Write a page that was fetched, when a turn comes: crawls compute no more than other requests of their key."""
 
-        def written() -> dict[str, Any] | PrunusError:
+        def written() -> tuple[dict[str, Any], int]:
             read = self._shape.cleaned(url, replace(page, url=url), main)
-            return write(read) if isinstance(read, LoadedPage) else read
+            if isinstance(read, PrunusError):
+                raise read
+            made = write(read)
+            return made, len(json.dumps(made))
 
         try:
-            made = await self._shape.server.workers.within(lambda: in_a_thread(written), crawl.owner)
-        except Busy as error:
-            made = error
-        if isinstance(made, PrunusError):
-            self._failed(crawl, url, made)
+            made, size = await self._shape.server.workers.within(lambda: in_a_thread(written), crawl.owner)
+        except PrunusError as error:  # a page that takes too long, or has too many cells, ends no crawl
+            self._failed(crawl, url, error)
         else:
             crawl.documents.append(made)
-            crawl.size += sum(len(text) for text in made.values() if isinstance(text, str))
+            crawl.size += size
 
     def _failed(self, crawl: Crawl, url: str, error: PrunusError) -> None:
         crawl.errors.append({

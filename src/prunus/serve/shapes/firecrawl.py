@@ -7,6 +7,7 @@ of a page, ``question`` the answer with its sources, and ``json`` the fields of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, FastAPI, Request
@@ -28,7 +29,7 @@ from .reading import EVIDENCE, REFUSED, LoadedPage, Shape, need_scope
 _PLAIN: Final = ("markdown", "html", "rawHtml", "links")
 _ASKING: Final = {"question": "question", "highlights": "query", "json": "schema"}
 """Formats that ask something of the page, by the field that says what."""
-_SPANS: Final = {"qdr:h": "day", "qdr:d": "day", "qdr:w": "week", "qdr:m": "month", "qdr:y": "year"}
+_SPANS: Final = {"qdr:d": "day", "qdr:w": "week", "qdr:m": "month", "qdr:y": "year"}
 _MOST_ADDRESSES: Final = 30_000
 _HTML: Final = ("", "text/html", "application/xhtml+xml")
 _CODES: Final = {"web": "", "news": "news"}
@@ -79,7 +80,7 @@ class FirecrawlSearch(RequestBody, _Named):
     includeDomains: Annotated[list[Short], Field(max_length=300, fail_fast=True)] = []
     excludeDomains: Annotated[list[Short], Field(max_length=300, fail_fast=True)] = []
     tbs: Short = ""
-    country: Short = ""
+    country: Annotated[str, Field(pattern="^([A-Za-z]{2})?$")] = Field("", description="A code of two letters.")
     timeout: int | None = Field(None, description="Without effect: the operator sets it.")
     ignoreInvalidURLs: bool = Field(False, description="Without effect.")
     scrapeOptions: ScrapeOptions | None = None
@@ -109,12 +110,12 @@ class CrawlBody(RequestBody, _Named):
     allowSubdomains: bool = False
     allowExternalLinks: Literal[False] = False
     ignoreRobotsTxt: Literal[False] = False
-    ignoreQueryParameters: bool = Field(False, description="Without effect: parameters of sessions are left out.")
+    ignoreQueryParameters: Literal[False] = Field(False, description="Parameters of sessions are always left out.")
     deduplicateSimilarURLs: bool = Field(True, description="Without effect: each page is read once.")
     regexOnFullURL: Literal[False] = False
     sitemap: Literal["include"] = "include"
     maxConcurrency: int | None = Field(None, description="Without effect: the operator sets it.")
-    zeroDataRetention: bool = Field(False, description="Without effect: results are kept for ten minutes.")
+    zeroDataRetention: Literal[False] = Field(False, description="Results are kept for ten minutes.")
     scrapeOptions: ScrapeOptions = Field(default_factory=ScrapeOptions)
 
 
@@ -153,9 +154,7 @@ def add_firecrawl(app: FastAPI, server: Server) -> None:
     @routes.post("/crawl")
     async def crawl(body: CrawlBody, request: Request, caller: Caller) -> dict[str, Any]:
         """Start to read a site; ask after it at the address of the reply."""
-        formats = _formats(body.scrapeOptions, request)
-        if asking := [name for name in formats if name in _ASKING]:
-            raise BadInput(f"formats: a crawl has no {asking[0]!r}; it has {', '.join(_PLAIN)}", subject="formats")
+        formats = _formats(body.scrapeOptions, request, _PLAIN)
         [address] = shape.check_addresses([body.url], "url")
         scope: Scope = "domain" if body.allowSubdomains else "host" if body.crawlEntireDomain else "prefix"
         rules = SiteRules(
@@ -192,34 +191,37 @@ def add_firecrawl(app: FastAPI, server: Server) -> None:
     @routes.post("/search")
     async def search(body: FirecrawlSearch, request: Request, caller: Caller) -> dict[str, Any]:
         """Search the web."""
-        formats = _formats(body.scrapeOptions, request) if body.scrapeOptions else {}
+        options = body.scrapeOptions
+        formats = _formats(options, request, (*_PLAIN, "highlights")) if options else {}
         data: dict[str, list[dict[str, Any]]] = {}
         for source in _sources(body.sources):
             wanted = SearchRequest(
                 body.query, count=body.limit, topic=_CODES[source], time_range=_span(body.tbs),
-                country=body.country if len(body.country) == 2 else "",
+                country=body.country.upper(),
                 include_domains=tuple(body.includeDomains), exclude_domains=tuple(body.excludeDomains),
             )  # fmt: skip
-            data[source] = await _results(shape, wanted, body.scrapeOptions, formats, request, caller)
+            data[source] = await shape.during(request, caller, partial(_results, shape, wanted, options, formats))
         return {"success": True, "data": data, "creditsUsed": 0}
 
     app.include_router(routes)
 
 
-def _formats(options: ScrapeOptions, request: Request) -> Formats:
+def _formats(options: ScrapeOptions, request: Request, known: Sequence[str] = (*_PLAIN, *_ASKING)) -> Formats:
     """Return the formats of a request by name, each with its fields.
 
-    :raises BadInput: Prunus lacks a format, or one lacks a field.
+    :param known: those that the route has: answers are given page by page, and not for many pages at once.
+    :raises BadInput: the route lacks a format, or one lacks a field.
     :raises RequestRefused: the key may not ask.
     """
     result: dict[str, Mapping[str, Any]] = {}
     for given in options.formats:
         fields: Mapping[str, Any] = {"type": given} if isinstance(given, str) else given
         name = str(fields.get("type", ""))[:100]
-        if name not in _PLAIN and name not in _ASKING:
-            known = ", ".join([*_PLAIN, *_ASKING])
-            raise BadInput(f"formats: this server has no {name or 'format without a type'!r}; it has {known}",
-                           subject="formats")  # fmt: skip
+        if name not in known:
+            raise BadInput(
+                f"formats: there is no {name or 'format without a type'!r} here; there is {', '.join(known)}",
+                subject="formats",
+            )
         needed = _ASKING.get(name, "")
         if needed and not fields.get(needed):
             raise BadInput(f"formats: {name} needs the field {needed}", subject="formats")
@@ -275,36 +277,27 @@ def _written(shape: Shape, read: LoadedPage, formats: Formats) -> dict[str, Any]
 
 
 async def _results(
-    shape: Shape,
-    wanted: SearchRequest,
-    options: ScrapeOptions | None,
-    formats: Formats,
-    request: Request,
-    caller: str,
+    shape: Shape, wanted: SearchRequest, options: ScrapeOptions | None, formats: Formats
 ) -> list[dict[str, Any]]:
     """Return the hits of a search; with options each with its page, or with the error that prevented it."""
-
-    async def work() -> tuple[list[Hit], Sequence[LoadedPage | PrunusError]]:
-        hits = await shape.hits(wanted)
-        if options is None:
-            return hits, []
+    hits = await shape.hits(wanted)
+    read: Sequence[LoadedPage | PrunusError | None] = [None] * len(hits)
+    if options is not None:
         addresses = shape.check_addresses([hit.url for hit in hits], "scrapeOptions")
-        return hits, await shape.read(addresses, main=options.onlyMainContent)
+        read = await shape.read(addresses, main=options.onlyMainContent)
+    return await in_a_thread(lambda: [_result(shape, hit, page, formats) for hit, page in zip(hits, read, strict=True)])
 
-    hits, pages = await shape.during(request, caller, work)
-    results = []
-    for number, hit in enumerate(hits):
-        result: dict[str, Any] = {"url": hit.url, "title": hit.title, "description": hit.snippet}
-        if hit.published:
-            result["date"] = hit.published
-        page = pages[number] if pages else None
-        if isinstance(page, LoadedPage):
-            document = await _document(shape, page, formats, request, caller)
-            result |= document | {"metadata": {**document["metadata"], "sourceURL": hit.url}}
-        elif page is not None:
-            result |= {"markdown": "", "metadata": {"sourceURL": hit.url, "error": shape.line(page)}}
-        results.append(shape.safe(result))
-    return results
+
+def _result(shape: Shape, hit: Hit, page: LoadedPage | PrunusError | None, formats: Formats) -> dict[str, Any]:
+    result: dict[str, Any] = {"url": hit.url, "title": hit.title, "description": hit.snippet}
+    if hit.published:
+        result["date"] = hit.published
+    if isinstance(page, LoadedPage):
+        document = _written(shape, page, formats)
+        result |= document | {"metadata": {**document["metadata"], "sourceURL": hit.url}}
+    elif page is not None:
+        result |= {"markdown": "", "metadata": {"sourceURL": hit.url, "error": shape.line(page)}}
+    return shape.safe(result)
 
 
 def _sources(given: Sequence[str | Mapping[str, str]]) -> list[str]:

@@ -6,7 +6,7 @@ name; ``x-question`` is our own and gives the evidence for a question instead of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -32,7 +32,15 @@ _LACKED: Final = (
     "x-proxy",
     "x-with-generated-alt",
     "x-locale",
+    "x-user-agent",
+    "x-instruction",
+    "x-json-schema",
+    "x-with-iframe",
+    "x-with-images-summary",
+    "x-keep-img-data-url",
 )
+_LINK_STYLES: Final = ("inlined", "discarded")
+_IMAGES: Final = ("none", "all")
 _FORMATS: Final[Mapping[str, OutputFormat]] = {
     "": "markdown", "content": "markdown", "markdown": "markdown", "html": "html", "text": "text",
 }  # fmt: skip
@@ -59,8 +67,8 @@ class _Wanted:
             raise BadInput(f"x-return-format: {said[:100]!r} is not one of {known}", subject="x-return-format")
         self.format = _FORMATS.get(said, "markdown")
         self.links = headers.get("x-with-links-summary", "").lower() in ("true", "all")
-        self.images = headers.get("x-retain-images", "").lower() not in ("none", "")
-        self.inline = headers.get("x-md-link-style", "").lower() != "discarded"
+        self.images = _one_of(headers, "x-retain-images", _IMAGES) == "all"
+        self.inline = _one_of(headers, "x-md-link-style", _LINK_STYLES) == "inlined"
         self.question = unquote(headers.get("x-question", "")).strip()
         self.site = headers.get("x-site", "").strip()
         self.as_json = "application/json" in headers.get("accept", "")
@@ -68,6 +76,17 @@ class _Wanted:
         self.budget = bounded_int(budget, None, least=1, most=_MOST_TOKENS) if budget else None
         if budget and self.budget is None:
             raise BadInput(f"x-token-budget: {budget[:20]!r} is no number of tokens", subject="x-token-budget")
+
+
+def _one_of(headers: Mapping[str, str], name: str, known: Sequence[str]) -> str:
+    """Return the value of a header, the first of the known ones where it is missing.
+
+    :raises BadInput: it is none of them.
+    """
+    said = headers.get(name, "").strip().lower() or known[0]
+    if said not in known:
+        raise BadInput(f"{name}: {said[:100]!r} is not one of {', '.join(known)}", subject=name)
+    return said
 
 
 def add_jina(app: FastAPI, server: Server) -> None:
@@ -209,7 +228,11 @@ def _page(shape: Shape, wanted: _Wanted, read: LoadedPage, budget: int | None) -
     if wanted.links:
         page["links"] = {link.text or link.target: link.target for link in links_of(read.tree)}
     warnings = list(read.tree.warnings)
-    return {**page, **({"warning": "; ".join(warnings)} if warnings else {}), "usage": {"tokens": shape.tokens(text)}}
+    return {
+        **page,
+        **({"warning": "; ".join(warnings)} if warnings else {}),
+        "usage": {"tokens": shape.server.tokens(text)},
+    }
 
 
 def _text(page: Mapping[str, Any], wanted: _Wanted, mark: str) -> str:

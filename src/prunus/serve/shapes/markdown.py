@@ -10,6 +10,7 @@ from fastapi.responses import Response
 from ...core.errors import BadInput, PrunusError
 from ...core.sync import in_a_thread
 from ..inputs import Caller, budget_of
+from ..routes import markdown_reply
 from ..server import Server
 from .reading import REFUSED, Shape
 
@@ -33,21 +34,18 @@ def add_markdown(app: FastAPI, server: Server) -> None:
         if budget is not None and not question.strip():
             raise BadInput("a budget needs a question: without one the whole page is given", subject="budget")
 
-        async def work() -> tuple[str, int]:
+        async def work() -> Response:
             [read] = await shape.read([address])
             if isinstance(read, PrunusError):
                 raise read
 
-            def written() -> tuple[str, int]:
-                if question.strip():
-                    context = shape.pruned(read, question, tokens, "markdown")
-                    return context.output, context.tokens
-                text = read.written("markdown")
-                return text, shape.tokens(text)
+            def written() -> Response:
+                asked = question.strip()
+                text = shape.pruned(read, asked, tokens, "markdown").output if asked else read.written("markdown")
+                return markdown_reply(text, server)
 
             return await in_a_thread(written)
 
-        text, count = await shape.during(request, caller, work)
-        return Response(text, media_type="text/markdown", headers={"x-markdown-tokens": str(count)})
+        return await shape.during(request, caller, work)
 
     app.include_router(routes)

@@ -48,11 +48,15 @@ def add_openwebui(app: FastAPI, server: Server) -> None:
     async def load(body: LoadBody, request: Request, caller: Caller) -> list[dict[str, Any]]:
         """Load pages; those that cannot be read are left out, because the shape has no place for an error."""
         addresses = shape.check_addresses(body.urls, "urls")
-        results = await shape.during(request, caller, lambda: shape.read(addresses))
-        read = [one for one in results if isinstance(one, LoadedPage)]
-        if not read:
-            raise next(one for one in results if isinstance(one, PrunusError))
-        return await in_a_thread(lambda: [_document(shape, one) for one in read])
+
+        async def work() -> list[dict[str, Any]]:
+            results = await shape.read(addresses)
+            read = [one for one in results if isinstance(one, LoadedPage)]
+            if not read:
+                raise next(one for one in results if isinstance(one, PrunusError))
+            return await in_a_thread(lambda: [_document(shape, one) for one in read])
+
+        return await shape.during(request, caller, work)
 
     @routes.put("/process")
     async def process(request: Request, caller: Caller) -> dict[str, Any]:

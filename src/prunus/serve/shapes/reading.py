@@ -18,7 +18,6 @@ from ...core.events import answer_of
 from ...core.options import Limits, Options
 from ...core.sync import in_a_thread
 from ...core.types import Answer, Hit, Metadata, OutputFormat, Page, SearchRequest
-from ...engines import one_engine
 from ...evidence.context import Context
 from ...evidence.documents import Documents
 from ...pages.metadata import known_metadata
@@ -27,9 +26,9 @@ from ...pages.tree import Tree
 from ...pages.write.selection import main_part
 from ...pages.write.style import Style
 from ...pages.write.whole import write_tree
-from ...web.reader import PageReader
 from ..answering import ClientQuestion, events_of
 from ..errors import RequestRefused
+from ..inputs import fetched_each
 from ..server import Server
 from ..work import unless_left
 
@@ -104,11 +103,8 @@ class Shape:
 
         :param main: choose the pages' main content.
         """
-        settings = self.server.settings
-        fetched: list[Page | PrunusError] = []
-        async with aclosing(PageReader(settings).fetch_many(addresses)) as pages:
-            async for page in pages:
-                fetched.append(page)
+        async with aclosing(fetched_each(addresses, self.server.settings)) as pages:
+            fetched = [page async for page in pages]
 
         def cleaned() -> list[LoadedPage | PrunusError]:
             return [
@@ -127,10 +123,6 @@ class Shape:
         """Return the evidence of a page for a question; call this in a thread."""
         pruner = Pruner(Options(links=format == "markdown"), self.server.settings)
         return pruner.prune(Documents([read.tree]), question, budget, format)
-
-    def tokens(self, text: str) -> int:
-        """Return the tokens of a text; call this in a thread."""
-        return int(one_engine("tokenizer", self.server.settings).count([text])[0])
 
     async def hits(self, request: SearchRequest) -> list[Hit]:
         """Return the hits of the operator's search providers.

@@ -68,7 +68,7 @@ def add_rerank(app: FastAPI, server: Server) -> None:
 
         async def work() -> tuple[list[float], int]:
             cut = [text[:longest] for text in texts]
-            return await in_a_thread(lambda: (_scores(server, body.query, cut), shape.tokens("\n".join(cut))))
+            return await in_a_thread(lambda: (_scores(server, body.query, cut), server.tokens("\n".join(cut))))
 
         scores, tokens = await shape.during(request, caller, work)
         order = sorted(range(len(texts)), key=lambda place: -scores[place])[: body.top_n]
@@ -96,9 +96,9 @@ def _scores(server: Server, query: str, texts: Sequence[str]) -> list[float]:
     settings = server.settings
     spec = settings.reranker or installed_reranker() or NO_RERANKER
     if spec == NO_RERANKER:
-        scores = by_hybrid(one_engine("embedder", settings))(query, texts)
+        scores = by_hybrid(one_engine("embedder", settings, shared=server.engines))(query, texts)
         return [float(score) / 1.5 for score in scores]  # at most 1 for the words and a half for the meaning
-    reranker: Reranker = server.engines.get(("shape", "rerank"), lambda: one_engine("reranker", settings))
+    reranker: Reranker = one_engine("reranker", settings, shared=server.engines)
     parts = []
     for start in range(0, len(texts), _AT_ONCE):
         check()

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal
 from fastapi import APIRouter, FastAPI, Request
 from pydantic import Field
 
-from ...core.errors import NothingFound, PrunusError
+from ...core.errors import BadInput, NothingFound, PrunusError
 from ...core.sync import in_a_thread
 from ...core.types import Hit, SearchRequest
 from ..inputs import Caller
@@ -35,9 +35,9 @@ class TavilySearch(RequestBody):
     search_depth: Literal["basic", "advanced", "fast", "ultra-fast"] = Field(
         "basic", description="`fast` and `ultra-fast` read no pages: `content` is then the provider's snippet."
     )
-    topic: Literal["general", "news", "finance"] = "general"
+    topic: Literal["general", "news"] = "general"
     time_range: Literal["day", "week", "month", "year", "d", "w", "m", "y"] | None = None
-    max_results: Annotated[int, Field(ge=0, le=20)] = 5
+    max_results: Annotated[int, Field(ge=1, le=20)] = 5
     chunks_per_source: Annotated[int, Field(ge=1, le=10)] | None = None
     include_answer: bool | Literal["basic", "advanced"] = False
     include_raw_content: bool | Format = False
@@ -47,8 +47,8 @@ class TavilySearch(RequestBody):
     include_image_descriptions: Literal[False] = False
     include_favicon: Literal[False] = False
     include_usage: bool = Field(False, description="Without effect.")
-    auto_parameters: bool = Field(False, description="Without effect.")
-    country: Short = ""
+    auto_parameters: Literal[False] = False
+    country: Short = Field("", description="A code of two letters; providers know no names.")
     language: Short = ""
     timeout: float | None = Field(None, description="Without effect: the operator sets it.")
 
@@ -80,7 +80,7 @@ def add_tavily(app: FastAPI, server: Server) -> None:
             need_scope(request, "ask")
         wanted = SearchRequest(
             body.query,
-            count=max(1, body.max_results),
+            count=body.max_results,
             topic="news" if body.topic == "news" else "",
             time_range={"d": "day", "w": "week", "m": "month", "y": "year"}.get(body.time_range or "", body.time_range)
             or "",
@@ -104,7 +104,7 @@ def add_tavily(app: FastAPI, server: Server) -> None:
 
         results = await shape.during(request, caller, told)
         answer = None
-        if body.include_answer:
+        if body.include_answer and pages:
             try:
                 of = await shape.answered(request, caller, body.query, [one.page for one in pages.values()])
                 answer = of.text
@@ -173,5 +173,10 @@ def _by_score(result: dict[str, Any]) -> float:
 
 
 def _code(country: str) -> str:
-    """Return the code of a country that is given as a code; Tavily takes names in English, which providers do not."""
-    return country.upper() if len(country) == 2 else ""
+    """Return the code of a country; Tavily takes names in English, which providers do not.
+
+    :raises BadInput: it is no code.
+    """
+    if country and not (len(country) == 2 and country.isascii() and country.isalpha()):
+        raise BadInput(f"country: {country!r}: this server takes codes of two letters, as FR", subject="country")
+    return country.upper()
