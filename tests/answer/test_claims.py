@@ -57,6 +57,26 @@ def test_the_sentence_that_decides_is_cited_first_and_found() -> None:
     assert quoted.verdict == "supported"
 
 
+def test_each_statement_of_a_model_has_a_verdict_and_the_sentence_that_decides(cli: Cli) -> None:
+    said = (
+        "The crest was raised to 6.55 metres [1]. The barrier opened in October 2022 [1]. Penguins sleep upright [1]."
+    )
+    options = prunus.Options(llm=f"scripted:{said}", extractor="sentences")
+    answer = prunus.ask("When did the barrier at Saltern Gate open?", PAGE, options=options)
+    assert [(claim.verdict, claim.reason) for claim in answer.claims] == [
+        ("supported", ""),
+        ("partly", "the page says 2023 where the claim says 2022"),
+        ("not supported", "the page says nothing of it"),
+    ]
+    assert answer.unsupported == ["The barrier opened in October 2022.", "Penguins sleep upright."]
+    assert answer.claims[1].citations[0].quote == "The barrier at Saltern Gate opened in October 2023."
+    assert prunus.ask("When did the barrier at Saltern Gate open?", PAGE).claims == []
+    Path("page.html").write_text(PAGE)
+    shown = cli("ask", "When did the barrier open?", "page.html", "--llm", f"scripted:{said}").stdout
+    assert "  - The barrier opened in October 2022. (the page says 2023 where the claim says 2022)" in shown
+    assert "  - Penguins sleep upright. (the page says nothing of it)" in shown
+
+
 def test_a_number_behind_a_claim_names_the_page_that_must_bear_it_out() -> None:
     pages = ["<p>The bridge opened in 1932.</p>", "<p>Bees dance before their queen in summer.</p>"]
     assert verdicts("The bridge opened in 1932. [1]", *pages)[0][0] == "supported"

@@ -47,7 +47,7 @@ def test_a_client_reads_asks_and_searches(web: World, tmp_path: Path, mode: str)
     async def scene(url: str) -> None:
         async with over_http(url, mode) as client:
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-            assert set(tools) == {"read", "ask", "check", "search"}
+            assert set(tools) == {"read", "map", "ask", "check", "search"}
             assert all(tool.annotations.read_only_hint and tool.output_schema for tool in tools.values())
             assert tools["read"].input_schema["properties"]["max_tokens"]["maximum"] == 5000
             page = f"{web.url}/bridge"
@@ -58,6 +58,8 @@ def test_a_client_reads_asks_and_searches(web: World, tmp_path: Path, mode: str)
             assert "opened in 1932" in part["text"] and part["tokens"] <= 60 and part["url"] == page
             found = (await client.call_tool("search", {"query": "bridge"})).structured_content
             assert [(hit["url"], hit["title"]) for hit in found["hits"]] == [(page, "The bridge")]
+            mapped = (await client.call_tool("map", {"url": page, "count": 5})).structured_content
+            assert mapped == {"urls": [page], "notice": ""}
             text = "The bridge opened in 1932. The bridge opened in 1950."
             checked = (await client.call_tool("check", {"text": text, "pages": [page]})).structured_content
             assert [claim["verdict"] for claim in checked["claims"]] == ["supported", "not supported"]
@@ -307,7 +309,7 @@ def test_an_index_is_asked_by_its_name(tmp_path: Path) -> None:
     async def scene(url: str) -> None:
         async with over_http(url) as client:
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-            assert set(tools) == {"read", "ask", "check", "index_ask"}  # no search provider is set up
+            assert set(tools) == {"read", "map", "ask", "check", "index_ask"}  # no search provider is set up
             assert tools["index_ask"].input_schema["properties"]["index"]["enum"] == ["town"]
             assert tools["ask"].input_schema["required"] == ["question", "pages"]
             answer = (await client.call_tool("index_ask", {"index": "town", "question": QUESTION})).structured_content
@@ -382,12 +384,12 @@ def test_a_key_sees_and_calls_only_what_its_scopes_allow(tmp_path: Path) -> None
 
     async def scene(url: str) -> None:
         async with over_http(url, key=reader) as client:
-            assert [tool.name for tool in (await client.list_tools()).tools] == ["read", "check"]
+            assert [tool.name for tool in (await client.list_tools()).tools] == ["read", "map", "check"]
             assert "may not ask" in error_of(
                 await client.call_tool("ask", {"question": QUESTION, "pages": ["http://a.example/"]})
             )
         async with over_http(url, key=every) as client:
-            assert [tool.name for tool in (await client.list_tools()).tools] == ["read", "ask", "check"]
+            assert [tool.name for tool in (await client.list_tools()).tools] == ["read", "map", "ask", "check"]
 
     with running(tmp_path) as server:
         asyncio.run(scene(server.url))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.answer.world import let_in, world
 from tests.extras import need
 from tests.serve.running import BRIDGE, QUESTION, Running, events_of, running
 
@@ -67,6 +68,20 @@ def test_pruning_says_where_nothing_is_likely_to_answer(server: Running) -> None
     assert server.post("/v1/prune", body | {"min_confidence": 0.3}).json()["confidence"] > 0.3
     refused = server.post("/v1/prune", body | {"question": "Who discovered penicillin?", "min_confidence": 0.3})
     assert refused.status_code == 404 and refused.json()["error"]["type"] == "nothing_found"
+
+
+def test_a_site_is_mapped_with_the_most_promising_addresses_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with world() as web:
+        let_in(monkeypatch, web)
+        web.pages = {"/": "<h1>Town</h1><a href=/bees>Bees</a> <a href=/bridge>The bridge</a>"}
+        with running(tmp_path) as here:
+            reply = here.post("/v1/map", {"url": f"{web.url}/", "question": "bridge"}).json()
+            assert reply["addresses"][0]["url"] == f"{web.url}/bridge"
+            assert len(reply["addresses"]) == 3 and reply["asked"] > 0 and reply["left_out"] == {}
+            refused = here.post("/v1/map", {"url": "nonsense"})
+            assert refused.status_code == 400 and "url" in refused.json()["error"]["message"]
 
 
 def test_a_question_is_answered_as_by_the_library(server: Running) -> None:

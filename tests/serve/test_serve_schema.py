@@ -24,6 +24,7 @@ OPERATIONS = [
     ("post", "/v1/clean", 40),
     ("post", "/v1/prune", 40),
     ("post", "/v1/check", 25),
+    ("post", "/v1/map", 15),
     ("post", "/v1/search", 30),
     ("post", "/v1/ask", 40),
     ("get", "/v1/models", 3),

@@ -116,12 +116,14 @@ class CheckedAnswer:
     :param unsupported: sentences, and blocks of code, that no page supports.
     :param cited: numbers of the pages that are cited.
     :param borne_out: whether a page supports any statement.
+    :param statements: the sentences that state something, and whether a page supports each.
     """
 
     citations: list[Citation] = field(default_factory=list)
     unsupported: list[str] = field(default_factory=list)
     cited: set[int] = field(default_factory=set)
     borne_out: bool = False
+    statements: list[tuple[Claim, bool]] = field(default_factory=list)
 
 
 def split_claims(text: str) -> list[Claim]:
@@ -172,10 +174,12 @@ def check_support(text: str, references: Sequence[Reference], embedder: Embedder
                 checked.citations.append(citation)
                 checked.cited.add(citation.number)
         # A sentence without a citation may rest on any page; a cited sentence must rest on the pages that it cites.
-        if supported or (not cited and _terms(claim.text) and _supported_anywhere(claim, list(pages.values()))):
-            borne_out = True  # also by one word: "Canberra" answers a question
-        elif _is_statement(claim):
-            checked.unsupported.append(claim.text)
+        if not cited and _terms(claim.text):
+            supported = supported or _supported_anywhere(claim, list(pages.values()))
+        borne_out = borne_out or supported  # also by one word: "Canberra" answers a question
+        if _is_statement(claim):
+            checked.statements.append((claim, supported))
+            checked.unsupported.extend([] if supported else [claim.text])
     code = _code_of(text)
     texts = ["".join(reference.tree.canonical.split()) for reference in references] if code else []
     left = _MOST_LINES

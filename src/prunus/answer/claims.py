@@ -29,7 +29,7 @@ from ..core.text.words import guess_language
 from ..core.types import CheckedClaim, Citation, Verdict
 from ..evidence.segments import segments_of
 from ..pages.tree import Tree
-from .check import QUOTED, Claim, figures_of
+from .check import QUOTED, Claim, Reference, figures_of
 from .cite import cite, locate
 
 _WORDS, _NAMES, _BIAS = 2.87, 2.52, -4.0
@@ -239,6 +239,27 @@ def check_claim(claim: Claim, pages: Sequence[ClaimPage]) -> CheckedClaim:
     elif not held.segments:
         reason = "the page says nothing of it"
     return CheckedClaim(claim.text, verdict, round(held.support, 3), tuple(page.cite(held)), reason)
+
+
+def check_statements(statements: Sequence[tuple[Claim, bool]], references: Sequence[Reference]) -> list[CheckedClaim]:
+    """Return the statements of an answer, each with its verdict and the sentence that decides.
+
+    A statement that may rest on a summary of an index gets none: a summary is no page.
+
+    :param statements: each with whether a segment of the evidence supports it, by words or by meaning. Where one does,
+        it is partly supported at least.
+    """
+    pages = {one.number: ClaimPage(one.number, one.tree) for one in references if one.origin is None}
+    summaries = {one.number for one in references if one.origin is not None}
+    result: list[CheckedClaim] = []
+    for claim, is_supported in checked(statements):
+        cited = {number for number in claim.numbers if number in pages or number in summaries}
+        if summaries & cited or (summaries and not cited):
+            continue
+        told = check_claim(claim, list(pages.values()))
+        verdict: Verdict = "partly" if is_supported and told.verdict == "not supported" else told.verdict
+        result.append(replace(told, verdict=verdict, citations=told.citations[:1]))
+    return result
 
 
 def _denies(claim: str, held: _Held) -> bool:

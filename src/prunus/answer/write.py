@@ -17,7 +17,7 @@ from ..core.errors import BadBudget, Failures, NothingFound, OutsideFailed
 from ..core.events import CitationEvent, DoneEvent, Event, ExtractedEvent, PageEvent, PlanEvent, TokenEvent, UsageEvent
 from ..core.ports import NumberedSource, StreamingGenerator, TokenCounter
 from ..core.text.words import guess_language
-from ..core.types import Answer, Citation, Message, Passage
+from ..core.types import Answer, CheckedClaim, Citation, Message, Passage
 from ..evidence.documents import Documents
 from ..evidence.passages import passages_of
 from ..models.loops import repeats_itself
@@ -25,6 +25,7 @@ from ..models.meter import PICTURE_TOKENS
 from ..pages.metadata import title_of
 from .check import CheckedAnswer, check_support, split_claims
 from .cite import cite, quote_lines
+from .claims import check_statements
 from .find_pages import FoundPages, Search, find_pages, plan_search
 from .gather import gather_evidence, per_page
 from .pictures import Pages
@@ -98,6 +99,7 @@ async def _answer(run: Run) -> AsyncIterator[Event]:
     """Write the answer from ``run.references``, check its citations, and end the run."""
     citations: list[Citation] = []
     unsupported: list[str] = []
+    claims: list[CheckedClaim] = []
     written = False
     held: list[Event] | None = []  # an answer is shown from where a page bears out any of it
     read = 0
@@ -118,19 +120,24 @@ async def _answer(run: Run) -> AsyncIterator[Event]:
     if written:
         with run.stages.stage("cite") as detail:
             checked = await _checked(run, run.text)
-            citations, unsupported, run.cited = checked.citations, checked.unsupported, checked.cited
+            claims = await asyncio.to_thread(check_statements, checked.statements, run.references)
+            sure = {claim.text for claim in claims if claim.verdict == "supported"}
+            unsupported = [sentence for sentence in checked.unsupported if sentence not in sure]
+            citations, run.cited = checked.citations, checked.cited
+            borne_out = checked.borne_out or bool(sure)
             detail |= {"citations": len(citations), "unsupported": len(unsupported)}
         if not citations:
             run.failures["citations"] = "the model's answer cites no page that was read"
-        if unsupported and not checked.borne_out and not _reads_alike(run):
+        if unsupported and not borne_out and not _reads_alike(run):
             run.failures["answer"] = "the model's answer cannot be checked: the pages are in another language"
-        elif unsupported and not checked.borne_out:
+        elif unsupported and not borne_out:
             run.failures["answer"] = "no page bears out the model's answer; the pages are quoted"
             quoted = await asyncio.to_thread(_quoted, run, True, True)
             quoted = [part for part in quoted if part[1]]
             numbers = [cited[0].number for _, cited, _ in quoted]
             run.text = "\n\n".join([INSTEAD, *quote_lines([passage for passage, _, _ in quoted], numbers)])
             citations = [citation for _, cited, _ in quoted for citation in cited]
+            claims = []
             held = [TokenEvent(run.text)]
         for event in held or ():
             yield event
@@ -146,7 +153,7 @@ async def _answer(run: Run) -> AsyncIterator[Event]:
             unsupported += [citation.quote for citation in citations if not citation.found]
     for citation in citations:
         yield CitationEvent(citation)
-    async for event in finish(run, citations, unsupported):
+    async for event in finish(run, citations, unsupported, claims):
         yield event
 
 
@@ -194,13 +201,17 @@ def _quoted(run: Run, verbatim: bool, by_page: bool = False) -> list[tuple[Passa
     return quoted
 
 
-async def finish(run: Run, citations: Sequence[Citation], unsupported: Sequence[str]) -> AsyncIterator[Event]:
+async def finish(
+    run: Run, citations: Sequence[Citation], unsupported: Sequence[str], claims: Sequence[CheckedClaim] = ()
+) -> AsyncIterator[Event]:
     """End a run: yield its usage and the whole answer, and add the turn to the conversation."""
     usage = run.stages.usage
     yield UsageEvent(usage)
     cited = list(citations)
     spent, sure = run.stages.spent, any_of([citation.confidence for citation in cited])
-    answer = Answer(run.text, cited, list(unsupported), run.names, usage, run.failures, spent, run.warnings, sure)
+    answer = Answer(
+        run.text, cited, list(unsupported), run.names, usage, run.failures, spent, run.warnings, sure, list(claims)
+    )
     if run.asked.chat is not None:
         run.asked.chat.take(run.asked.question, answer, run.references, run.cited)
     yield DoneEvent(answer)

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 from ..core.errors import BadInput, OutsideFailed
+from ..core.ports import Embedder
 from ..core.settings import Settings, load_settings
-from ..core.sync import run
+from ..core.sync import in_a_thread, run
 from ..engines import one_engine
 from ..pages.sources import is_address
 from ..web.site.queue import SiteQueue
@@ -61,7 +63,7 @@ def map_site(url: str, rules: SiteRules | None = None, settings: Settings | None
     """Find the addresses of a site: from robots.txt, sitemaps, feeds, llms.txt and links.
 
     Only pages nearer to the start than the depth are read, for their links; the default depth is 1, which reads the
-    start alone.
+    start alone. With a question in the rules, addresses whose links and paths promise most for it come first.
 
     :param url: where the site begins; what counts as its site is that of the rules, by default its folder.
     :raises BadInput: the URL is refused.
@@ -76,16 +78,17 @@ async def amap_site(url: str, rules: SiteRules | None = None, settings: Settings
     rules = rules or SiteRules()
     rules = replace(rules, depth=1) if rules.depth is None else rules
     queue = SiteQueue()
-    walk = SiteWalk(settings or load_settings(), url, rules, queue, purpose="map")
+    chosen = settings if settings is not None else await in_a_thread(load_settings)
+    walk = SiteWalk(chosen, url, rules, queue, embedder=_embedder(rules, chosen), purpose="map")
     async with aclosing(walk.visits()) as visits:
         async for visit in visits:
             if visit.entry.source == "start" and visit.error is not None:
                 raise OutsideFailed(str(visit.error), subject=url)
-    entries = queue.entries("read", "stored", "listed", "waiting")
-    found = tuple(SiteAddress(entry.url, entry.lastmod, entry.source, entry.depth) for entry in entries)
+    listed = queue.entries("read", "stored", "listed", "waiting")
+    entries = await in_a_thread(lambda: walk.by_promise(listed)[: rules.pages])
     return SiteMap(
         queue.fact("base"),
-        found[: rules.pages],
+        tuple(SiteAddress(entry.url, entry.lastmod, entry.source, entry.depth) for entry in entries),
         dict(walk.left_out),
         tuple(walk.endless),
         tuple(walk.notes),
@@ -114,5 +117,9 @@ def open_queue(path: Path | None, url: str, rules: SiteRules) -> SiteQueue:
 
 def site_walk(url: str, rules: SiteRules, queue: SiteQueue, settings: Settings, check_all: bool = False) -> SiteWalk:
     """Return the walk through a site; see :class:`~prunus.web.site.walk.SiteWalk`."""
-    embedder = one_engine("embedder", settings) if rules.question.strip() else None
-    return SiteWalk(settings, url, rules, queue, embedder=embedder, purpose="check" if check_all else "read")
+    purpose: Literal["check", "read"] = "check" if check_all else "read"
+    return SiteWalk(settings, url, rules, queue, embedder=_embedder(rules, settings), purpose=purpose)
+
+
+def _embedder(rules: SiteRules, settings: Settings) -> Embedder | None:
+    return one_engine("embedder", settings) if rules.question.strip() else None

@@ -194,6 +194,7 @@ class Answer:
     :param spent: cost by stage.
     :param warnings: limits of the evidence that the caller should know.
     :param confidence: the chance that a citation answers the question, 0 to 1; None where a model chose or wrote.
+    :param claims: what a model stated from pages, sentence by sentence, each with a verdict; () where pages are quoted.
     """
 
     text: str
@@ -205,6 +206,7 @@ class Answer:
     spent: Mapping[str, Usage] = field(default_factory=dict)
     warnings: Sequence[str] = ()
     confidence: float | None = None
+    claims: Sequence[CheckedClaim] = ()
 
     def __str__(self) -> str:
         return self.text

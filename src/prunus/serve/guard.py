@@ -37,7 +37,8 @@ _OPEN: Final = frozenset({"/", "/healthz", "/readyz", "/openapi.json"})
 _OPEN_FOLDER: Final = "/page/"
 """The files of the web page."""
 _SCOPES: Final = {
-    "/v1/clean": "read", "/v1/prune": "read", "/v1/check": "read", "/v1/search": "search", "/metrics": "read",
+    "/v1/clean": "read", "/v1/prune": "read", "/v1/check": "read", "/v1/map": "read",
+    "/v1/search": "search", "/metrics": "read",
     "/v1/choices": "", "/mcp": "", "/v2/scrape": "read", "/v2/map": "read", "/v2/search": "search",
     "/tavily/search": "search", "/tavily/extract": "read", "/md": "read", "/openwebui/load": "read",
     "/openwebui/process": "read", "/openwebui/search": "search", "/v1/rerank": "read", "/v2/rerank": "read",

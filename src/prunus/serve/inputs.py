@@ -74,6 +74,25 @@ def source_of(given: PageGiven, options: ServeOptions, name: str, called: str = 
     return url
 
 
+def addresses_of(addresses: Sequence[str], options: ServeOptions, field: str) -> list[str]:
+    """Return the addresses of a request, stripped.
+
+    :raises BadInput: one is no address, or there are too many.
+    :raises RequestRefused: the operator lets clients name no addresses.
+    """
+    if len(addresses) > options.pages:
+        raise BadInput(f"{len(addresses)} pages; this server takes {options.pages} at once", subject=field)
+    stripped = [address.strip() for address in addresses]
+    for address in stripped:
+        if not is_address(address):
+            raise BadInput(
+                f"{field}: {address[:200]!r} is no address; it begins with http:// or https://", subject=field
+            )
+    if stripped and not options.fetch:
+        raise RequestRefused(403, "this server fetches no pages; the operator switched it off", param=field)
+    return stripped
+
+
 async def fetched(url: str, settings: Settings) -> Page:
     """Fetch a page; cancelling this ends the transfer.
 

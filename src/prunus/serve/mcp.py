@@ -1,4 +1,4 @@
-"""Prunus as tools of the Model Context Protocol: search, read, ask, index_ask, and the used pages as resources."""
+"""Prunus as tools of the Model Context Protocol, and the pages that they used as resources."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from ..api.answers import Choices, asearch
 from ..api.async_api import aread
 from ..api.check import acheck
 from ..api.pages import read
+from ..api.sites import amap_site
 from ..core.errors import BadInput, PrunusError, one_line
 from ..core.events import (
     DoneEvent,
@@ -33,7 +34,7 @@ from ..core.events import (
 )
 from ..core.options import Limits, Options
 from ..core.sync import in_a_thread
-from ..core.types import CheckedText, Page, SearchRequest
+from ..core.types import CheckedClaim, CheckedText, Page, SearchRequest
 from ..core.version import __version__
 from ..models.prompts.render import Quoted, fenced, harmless
 from ..pages.sources import Source, is_address, read_file
@@ -41,6 +42,7 @@ from ..pages.tree import Tree
 from ..pages.write.style import CLEAN
 from ..pages.write.whole import write_tree
 from ..web.page_errors import check_wall
+from ..web.site.scope import SiteRules
 from .answering import ClientQuestion, events_of
 from .errors import RequestRefused, note_bug
 from .inputs import budget_of, fetched_each, index_names, index_place
@@ -53,6 +55,8 @@ from .mcp_wire import (
     CheckCall,
     CheckResult,
     IndexAskCall,
+    MapCall,
+    MapResult,
     ReadCall,
     ReadResult,
     SearchCall,
@@ -70,7 +74,7 @@ Prunus answers questions from web pages, documents and indexed collections, with
 - A question that needs current or cited facts: `ask`. Give `pages` where you know which pages hold the answer.
 - Pages or documents that you know: `read`. With your question, only what bears on it comes back; without one the
   page word for word, in parts (`start`, `next_start`), or its `outline`.
-- Pages to choose from yourself: `search`, then `read` the best ones.
+- Pages to choose from yourself: `search`, or `map` where you know the site, then `read` the best ones.
 - A question about a collection of this server: `index_ask`.
 Keep the marks [n] of an answer, and give the addresses of its sources. Do not rely on sentences that are listed as
 unsupported. Results link to the pages that were used, as resources.
@@ -255,6 +259,10 @@ class Tools:
                  "as Markdown. With a question: only the parts that bear on it. Without one: the page word for word, "
                  "from start on, or its outline. What was left out is always told.",
                  ReadCall, ReadResult, self._read),
+            Tool("map", "List the pages of a site", "read",
+                 "List the addresses of a site, where you know the site and not the page: from its sitemaps, feeds, "
+                 "llms.txt and links. With a question, the most promising first.",
+                 MapCall, MapResult, self._map),
             Tool("ask", "Answer with checked citations", "ask",
                  f"Answer a question from {from_where}. Cites sources as [n]; code checks every quote in its page. "
                  "May take a minute.",
@@ -391,6 +399,16 @@ class Tools:
         sources = await in_a_thread(lambda: [self._source(page) for page in call.pages])
         return await self._answered(call.question, sources, self._choices(call.budget), caller)
 
+    async def _map(self, call: MapCall, caller: Caller) -> Done:
+        source = await in_a_thread(lambda: self._source(call.url))
+        if not isinstance(source, str):
+            raise BadInput("url: a site is an address", subject="url")
+        rules = SiteRules(call.scope, pages=call.count, question=call.question.strip())
+        found = await self._workers.within(partial(amap_site, source, rules, self._settings), caller.name)
+        left_out = [f"{number} addresses: {reason}" for reason, number in found.left_out.items()]
+        record = self._safe({"urls": found.urls, "notice": "; ".join([*left_out, *found.notes])})
+        return Done(record, fenced(Quoted("\n".join([*record["urls"], record["notice"]]), "addresses of a site")))
+
     async def _check(self, call: CheckCall, caller: Caller) -> Done:
         sources = await in_a_thread(lambda: [self._source(page) for page in call.pages])
 
@@ -398,12 +416,7 @@ class Tools:
             return await acheck(call.text, await aread(sources, strict=False, settings=self._settings), self._settings)
 
         checked = await self._workers.within(work, caller.name)
-        claims = [
-            {"text": claim.text, "verdict": claim.verdict, "support": claim.support, "reason": claim.reason,
-             "quotes": [citation.quote for citation in claim.citations]}
-            for claim in checked.claims
-        ]  # fmt: skip
-        record = self._safe({"claims": claims, "failures": dict(checked.failures)})
+        record = self._safe({"claims": _claims(checked.claims), "failures": dict(checked.failures)})
         lines = []
         for claim in record["claims"]:
             why = f" ({claim['reason']})" if claim["reason"] else ""
@@ -481,6 +494,7 @@ class Tools:
         ]  # fmt: skip
         record = self._safe({
             "answer": answer.text, "sources": sources, "unsupported": list(answer.unsupported),
+            "claims": _claims(answer.claims),
             "warnings": list(answer.warnings), "failures": dict(answer.failures),
         })  # fmt: skip
         return Done(record, _written(record), kept)
@@ -562,6 +576,14 @@ def _stage(event: Any) -> str:
     return ""
 
 
+def _claims(claims: Sequence[CheckedClaim]) -> list[dict[str, Any]]:
+    return [
+        {"text": claim.text, "verdict": claim.verdict, "support": claim.support, "reason": claim.reason,
+         "quotes": [citation.quote for citation in claim.citations]}
+        for claim in claims
+    ]  # fmt: skip
+
+
 def _harmless(value: Any) -> Any:
     """Return plain data whose texts hold no characters and marks that only a model reads."""
     if isinstance(value, str):
@@ -580,7 +602,9 @@ def _written(record: Mapping[str, Any]) -> str:
             f"[{source['number']}] {named(source)}\n    "
             f"{', '.join(filter(None, [source['place'], 'quote']))}{doubt}: {one_line(source['quote'], longest=600)}"
         )
-    lines += [f"Unsupported by any page: {sentence}" for sentence in record["unsupported"]]
+    reasons = {claim["text"]: f" ({claim['reason']})" for claim in record["claims"] if claim["reason"]}
+    lines += [f"Unsupported by any page: {one}{reasons.pop(one, '')}" for one in record["unsupported"]]
+    lines += [f"Supported in part: {one_line(one, longest=600)}{reason}" for one, reason in reasons.items()]
     lines += [f"Warning: {warning}" for warning in record["warnings"]]
     lines += [f"Not read: {name}: {reason}" for name, reason in record["failures"].items()]
     return fenced(Quoted("\n".join(lines), "answer with its sources"))

@@ -45,6 +45,19 @@ class ReadCall(RequestBody):
     )
 
 
+class MapCall(RequestBody):
+    """Arguments of `map`."""
+
+    url: Address = Field(description="Where the site begins; what lies below its folder is the site.")
+    question: Annotated[str, Field(max_length=20_000)] = Field(
+        "", description="What you look for: addresses that promise most come first."
+    )
+    count: Annotated[int, Field(ge=1, le=1_000, description="Addresses at most.")] = 50
+    scope: Literal["prefix", "host", "domain"] = Field(
+        "prefix", description="The folder of url, its host, or its domain."
+    )
+
+
 class AskCall(RequestBody):
     """Arguments of `ask`."""
 
@@ -122,6 +135,13 @@ class ReadResult(BaseModel):
     warnings: list[str]
 
 
+class MapResult(BaseModel):
+    """Result of `map`."""
+
+    urls: list[str]
+    notice: str = Field(description="What was left out, and why.")
+
+
 class CitedSource(BaseModel):
     """A place that an answer cites."""
 
@@ -160,5 +180,6 @@ class AskResult(BaseModel):
     answer: str
     sources: list[CitedSource]
     unsupported: list[str] = Field(description="Sentences of the answer that no page supports.")
+    claims: list[ClaimResult] = Field(description="What a model stated, with verdicts; empty where pages are quoted.")
     warnings: list[str]
     failures: dict[str, str] = Field(description="Pages that could not be read, each with the reason.")

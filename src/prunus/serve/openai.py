@@ -533,12 +533,13 @@ def _place_of(citation: Citation, start: int, end: int) -> dict[str, Any]:
 
 
 def details(answer: Answer) -> dict[str, Any]:
-    """Return what OpenAI's shapes have no place for: all citations, unsupported sentences, failures, warnings."""
+    """Return what OpenAI's shapes have no place for: citations, claims, unsupported sentences, failures, warnings."""
     fields = {"fields": [asdict(field) for field in answer.fields]} if isinstance(answer, FilledAnswer) else {}
     return {
         **fields,
         "citations": [asdict(citation) for citation in answer.citations],
         "unsupported": list(answer.unsupported),
+        "claims": [asdict(claim) for claim in answer.claims],
         "failures": dict(answer.failures),
         "warnings": list(answer.warnings),
     }

@@ -22,6 +22,7 @@ from ..api.async_api import aread
 from ..api.check import acheck
 from ..api.pages import Pruner, read_each
 from ..api.plain import answer_record, context_record
+from ..api.sites import amap_site
 from ..core.confidence import unlikely
 from ..core.errors import BadInput, NothingFound, PrunusError
 from ..core.events import ErrorEvent, Event, answer_of
@@ -34,10 +35,11 @@ from ..pages.tree import Tree
 from ..pages.write.selection import main_part
 from ..pages.write.style import Style
 from ..pages.write.whole import write_tree
+from ..web.site.scope import SiteRules
 from .answering import answering, begun
 from .background import LargeRoute
 from .errors import RequestRefused, note_bug, status_of
-from .inputs import Caller, budget_of, fetched, pruning_of, reading_settings, source_of, sources_of
+from .inputs import Caller, addresses_of, budget_of, fetched, pruning_of, reading_settings, source_of, sources_of
 from .page_cache import SECONDS, CachedPages
 from .server import Server
 from .snapshots import snapshot_id
@@ -50,6 +52,8 @@ from .wire import (
     CleanRequest,
     CleanResponse,
     ErrorResponse,
+    MapRequest,
+    MapResponse,
     PruneRequest,
     PruneResponse,
     SearchBody,
@@ -163,6 +167,17 @@ def add_routes(app: FastAPI, server: Server) -> None:
         if result.kept:
             asyncio.get_running_loop().call_later(SECONDS + 1, server.kept.forget_old)
         return result
+
+    @routes.post("/map")
+    async def map_of(body: MapRequest, request: Request, caller: Caller) -> MapResponse:
+        """List the addresses of a site: from robots.txt, sitemaps, feeds, llms.txt and links."""
+        [url] = addresses_of([body.url], server.options, "url")
+        rules = SiteRules(
+            body.scope, tuple(body.include), tuple(body.exclude), body.depth, body.pages, body.question.strip()
+        )
+        work = partial(amap_site, url, rules, server.settings)
+        found = await unless_left(request.receive, server.workers.within(work, caller))
+        return MapResponse(**server.mask.record(asdict(found)))
 
     @routes.post("/check")
     async def check_text(body: CheckRequest, request: Request, caller: Caller) -> CheckResponse:

@@ -236,6 +236,9 @@ class AskResponse(BaseModel):
     failures: dict[str, str]
     warnings: list[str]
     confidence: float | None = Field(None, description="Chance that a citation answers; null where a model wrote.")
+    claims: list[dict[str, Any]] = Field(
+        [], description="What a model stated, as in the response of `/v1/check`; empty where pages are quoted."
+    )
 
 
 class NodeTold(BaseModel):
@@ -275,6 +278,39 @@ class RetrieveBody(RequestBody):
     retrieval: Literal["", "hybrid", "collapsed", "traversal", "flat"] = Field(
         "", description="How to search; empty is the index's own way."
     )
+
+
+class MapRequest(RequestBody):
+    """List the addresses of a site."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"url": "https://docs.example.org/", "question": "backups"}]}
+    )
+
+    url: Annotated[str, Field(min_length=1, max_length=4096)]
+    question: Annotated[str, Field(max_length=20_000)] = Field(
+        "", description="Addresses whose links and paths promise most for it come first."
+    )
+    scope: Literal["prefix", "host", "domain"] = Field(
+        "prefix", description="The folder of `url`, its host, or its domain."
+    )
+    include: Annotated[list[Short], Field(max_length=50, fail_fast=True)] = Field(
+        [], description="Patterns of paths, as in robots.txt."
+    )
+    exclude: Annotated[list[Short], Field(max_length=50, fail_fast=True)] = []
+    depth: Annotated[int, Field(ge=0, le=3)] = Field(1, description="Only `url` itself is read for links with 1.")
+    pages: Annotated[int, Field(ge=1, le=30_000)] = Field(1_000, description="Addresses at most.")
+
+
+class MapResponse(BaseModel):
+    """The addresses of a site, each page once."""
+
+    start: str = Field(description="The address of the start, after redirects.")
+    addresses: list[dict[str, Any]] = Field(description="`url`, `lastmod`, `source` and `depth` of each.")
+    left_out: dict[str, int] = Field(description="How many addresses were left out, by reason.")
+    endless: list[str] = Field(description="What addresses look like of which there were too many.")
+    notes: list[str]
+    asked: int = Field(description="Requests for pages and lists.")
 
 
 class CheckRequest(RequestBody):

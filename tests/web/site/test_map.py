@@ -48,6 +48,12 @@ def test_one_page_is_read_and_every_list(made: MadeSite) -> None:
     assert sorted(made.asked) == sorted(["/", "/robots.txt", *lists_asked])
 
 
+def test_with_a_question_the_most_promising_addresses_come_first(made: MadeSite) -> None:
+    asked = map_site(made.url("/"), SiteRules(question="plain news", pages=3), settings=allowing(made))
+    assert set(paths(made, asked.urls)) == {"/plain.html", "/news/1.html", "/news/2.html"}
+    assert set(asked.urls) < set(map_site(made.url("/"), settings=allowing(made)).urls)
+
+
 def test_deeper_pages_are_found_by_links_and_a_calendar_ends(made: MadeSite) -> None:
     made.lists = False
     found = map_site(made.url("/"), SiteRules(depth=50, alike=5), settings=allowing(made))

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -351,10 +351,20 @@ def sources(answer: Answer) -> str:
         lines.append("  ".join(filter(None, [f"    {citation.url or 'page'}", citation.place, citation.xpath])))
         sure = "" if citation.confidence is None else f", confidence {citation.confidence:.2f}"
         lines.append(f"    quote: {_quote_check(citation, text)}{sure}")
+    reasons = {claim.text: claim.reason for claim in answer.claims}
     if answer.unsupported and answer.engines.get("generator") == "llm":
         lines.append(f"Not supported by the pages ({len(answer.unsupported)}):")
-        lines += [f"  - {one_line(sentence)}" for sentence in answer.unsupported]
+        lines += [_with_reason(sentence, reasons) for sentence in answer.unsupported]
+    doubtful = [text for text, reason in reasons.items() if reason and text not in answer.unsupported]
+    if doubtful:
+        lines.append(f"Supported in part ({len(doubtful)}):")
+        lines += [_with_reason(sentence, reasons) for sentence in doubtful]
     return "\n".join(lines)
+
+
+def _with_reason(sentence: str, reasons: Mapping[str, str]) -> str:
+    reason = reasons.get(sentence, "")
+    return f"  - {one_line(sentence)}" + (f" ({reason})" if reason else "")
 
 
 def _quote_check(citation: Citation, text: str) -> str:

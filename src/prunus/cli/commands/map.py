@@ -19,6 +19,7 @@ from ..output import counted, emit, emit_json, one_line, say, say_left_out, work
 @click.command("map")
 @click.argument("url", metavar="URL")
 @site_options
+@click.option("-q", "--question", metavar="TEXT", help="List the addresses that promise most for it first.")
 @click.option("--tree", is_flag=True, help="Draw the folders of the site, with the number of pages below each.")
 @common
 def command(url: str, **flags: Any) -> None:
@@ -32,6 +33,7 @@ def command(url: str, **flags: Any) -> None:
     Examples:
       prunus map https://docs.example.org/
       prunus map https://docs.example.org/en/ --depth 3 --exclude /en/old/ --tree
+      prunus map https://docs.example.org/ -q "how backups are restored" --pages 20
       prunus map https://example.org/ --scope domain --json
     """
     settings = load_settings()

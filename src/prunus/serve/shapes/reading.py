@@ -21,14 +21,13 @@ from ...core.types import Answer, Hit, Metadata, OutputFormat, Page, SearchReque
 from ...evidence.context import Context
 from ...evidence.documents import Documents
 from ...pages.metadata import known_metadata
-from ...pages.sources import is_address
 from ...pages.tree import Tree
 from ...pages.write.selection import main_part
 from ...pages.write.style import Style
 from ...pages.write.whole import write_tree
 from ..answering import ClientQuestion, events_of
 from ..errors import RequestRefused
-from ..inputs import fetched_each
+from ..inputs import addresses_of, fetched_each
 from ..server import Server
 from ..work import unless_left
 
@@ -80,23 +79,8 @@ class Shape:
         return await unless_left(request.receive, self.server.workers.within(made, caller))
 
     def check_addresses(self, addresses: Sequence[str], field: str) -> list[str]:
-        """Return the addresses of a request, stripped.
-
-        :raises BadInput: one is no address, or there are too many.
-        :raises RequestRefused: the operator lets clients name no addresses.
-        """
-        options = self.server.options
-        if len(addresses) > options.pages:
-            raise BadInput(f"{len(addresses)} pages; this server takes {options.pages} at once", subject=field)
-        stripped = [address.strip() for address in addresses]
-        for address in stripped:
-            if not is_address(address):
-                raise BadInput(
-                    f"{field}: {address[:200]!r} is no address; it begins with http:// or https://", subject=field
-                )
-        if stripped and not options.fetch:
-            raise RequestRefused(403, "this server fetches no pages; the operator switched it off", param=field)
-        return stripped
+        """Return the addresses of a request, stripped; see :func:`~prunus.serve.inputs.addresses_of`."""
+        return addresses_of(addresses, self.server.options, field)
 
     async def read(self, addresses: Sequence[str], *, main: bool = True) -> list[LoadedPage | PrunusError]:
         """Fetch and clean pages; the error of each that cannot be read stands in its place.

@@ -17,6 +17,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
+import numpy as np
+
 from ...core.errors import BadPage, OutsideFailed, PrunusError
 from ...core.ports import Embedder
 from ...core.settings import Settings
@@ -175,17 +177,20 @@ class SiteWalk:
             coming = sum(other.fate == "waiting" for other in self._flight)
             if self._kept + coming >= self.rules.pages and not self._list_only:
                 return None
-            entry = self._most_promising(free) if self._question else entry
+            entry = self.by_promise(free)[0]
         self._flight.append(entry)
         self.asked += 1
         return entry.url
 
-    def _most_promising(self, entries: Sequence[SiteEntry]) -> SiteEntry:
+    def by_promise(self, entries: Sequence[SiteEntry]) -> list[SiteEntry]:
+        """Return addresses whose links and paths promise most for the question first; equal ones keep their order."""
+        if not entries or not self._question:
+            return list(entries)
         texts = [entry.words for entry in entries]
         urls = [entry.url for entry in entries]
         language = guess_language(self._question, "en")
         scores = score_links(texts, urls, [""] * len(urls), self._question, language, self._embedder)
-        return max(zip(scores.tolist(), entries, strict=True), key=lambda scored: scored[0])[1]  # the first of the best
+        return [entries[place] for place in np.argsort(-scores, kind="stable").tolist()]
 
     def _conditions(self, url: str) -> Mapping[str, str] | None:
         """Return what makes the request for a page that is kept conditional; None where nothing is kept of the site."""
@@ -294,7 +299,8 @@ class SiteWalk:
             if self._alike[shape] > self.rules.alike:
                 why = f"more than {self.rules.alike} alike"
                 self.endless[shape] = None
-        if not why and not far and self.queue.size >= (self.rules.pages if self._list_only else MOST_KNOWN):
+        most = self.rules.pages if self._list_only and not self._question else MOST_KNOWN
+        if not why and not far and self.queue.size >= most:
             why = f"over the limit of {self.queue.size:,} addresses"
         if why:
             self._refused[key] = None

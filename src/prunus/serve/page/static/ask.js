@@ -269,7 +269,9 @@ class Turn {
     this.text = answer.text;
     this.citations = answer.citations;
     this.draw();
-    const rest = markUnsupported(this.answer, answer.unsupported);
+    const reasons = new Map((answer.claims || []).filter((one) => one.reason).map((one) => [one.text, sentence(one.reason)]));
+    const rest = markSentences(this.answer, answer.unsupported, "no evidence found", (one) => reasons.get(one) || "No evidence for this sentence was found in the pages that were read.");
+    markSentences(this.answer, [...reasons.keys()].filter((one) => !answer.unsupported.includes(one)), "in part", (one) => reasons.get(one));
     this.answer.removeAttribute("aria-busy");
     this.progress.done(answer);
     const missing = answer.unsupported.length;
@@ -286,6 +288,7 @@ class Turn {
       ...plain.map((one) => el("p", { class: "warning" }, sentence(one))),
       missing ? el("p", { class: "warning" }, `${without}; ${missing === 1 ? "it is" : "they are"} marked.`) : null,
       rest.length ? el("ul", { class: "small" }, rest.map((one) => el("li", {}, el("mark", { class: "unsupported" }, one)))) : null,
+      reasons.size ? el("ul", { class: "small reasons" }, [...reasons].map(([one, why]) => el("li", {}, `“${one}” ${why}`))) : null,
       this.sources(), this.also(), this.copying(),
     ].filter(Boolean));
     const good = this.citations.filter((one) => one.found).length;
@@ -430,8 +433,8 @@ function wordsOf(text) {
   return text.toLowerCase().match(/[\p{L}\p{N}]+/gu) || [];
 }
 
-/** Mark sentences in the answer; return those that are not found in it. White space and signs of Markdown do not count. */
-function markUnsupported(answer, sentences) {
+/** Mark sentences in the answer with a badge; return those that are not found in it. White space and signs of Markdown do not count. */
+function markSentences(answer, sentences, badge, why) {
   const rest = [];
   for (const sentence of sentences) {
     const places = []; // of each letter: its text node, and its offset there
@@ -461,7 +464,7 @@ function markUnsupported(answer, sentences) {
       last = el("mark", { class: "unsupported" });
       range.surroundContents(last);
     }
-    last.after(el("span", { class: "badge", title: "No evidence for this sentence was found in the pages that were read." }, "no evidence found"));
+    last.after(el("span", { class: "badge", title: why(sentence) }, badge));
   }
   return rest;
 }
