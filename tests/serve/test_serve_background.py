@@ -8,13 +8,16 @@ import signal
 import socket
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+from tests.answer.world import world
 from tests.extras import need
 from tests.serve.running import BRIDGE, QUESTION, events_of, running
 from tests.serve.test_serve_jobs import process, waited
@@ -65,6 +68,31 @@ def test_a_large_request_is_answered_as_without_the_process(tmp_path: Path) -> N
         waited(lambda: "prunus_running 0.0" in http.get("/metrics").text)
         counted = http.get("/metrics").text
         assert 'prunus_requests_total{route="/v1/prune",status="200"} 1.0' in counted
+
+
+def test_large_pages_that_are_fetched_are_read_there_only_beside_other_requests(tmp_path: Path) -> None:
+    town = (
+        "<title>The bridge</title><p>The bridge opened in 1932.</p>"
+        + "<p>The council met and spoke of roads.</p>" * 30_000
+    )
+    with world() as web:
+        web.pages = {"/large": town, "/slow": 4.0, "/small": BRIDGE}
+        port = str(urlsplit(web.url).port)
+        allowed = {"allow_hosts": "127.0.0.1", "ports": port, "browser": "never", "retries": "0"}
+        asked = {"question": QUESTION, "pages": [{"url": f"{web.url}/large"}], "budget": 100}
+        with process(tmp_path, "--shapes", "jina", **allowed) as (_, http), ThreadPoolExecutor() as threads:
+            alone = http.post("/v1/prune", json=asked)
+            assert alone.status_code == 200 and web.requests.count("/large") == 1
+            slow = threads.submit(http.post, "/v1/prune", json={**asked, "pages": [{"url": f"{web.url}/slow"}]})
+            waited(lambda: "/slow" in web.requests)
+            beside = http.post("/v1/prune", json=asked)
+            assert beside.status_code == 200, beside.text
+            assert beside.json()["output"] == alone.json()["output"] and web.requests.count("/large") == 3
+            small = http.post("/v1/prune", json={**asked, "pages": [{"url": f"{web.url}/small"}]})
+            assert small.status_code == 200 and web.requests.count("/small") == 1
+            by_jina = http.get(f"/r/{web.url}/large", headers={"x-question": QUESTION, "x-token-budget": "100"})
+            assert "1932" in by_jina.text and web.requests.count("/large") == 5
+            slow.result()
 
 
 def test_odd_addresses_and_headers_pass_as_they_are(tmp_path: Path) -> None:

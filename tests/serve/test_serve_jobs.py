@@ -57,14 +57,14 @@ def made(home: Path, **settings: Any) -> tuple[Any, ...]:
 
 
 @contextmanager
-def process(folder: Path, **settings: str) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
+def process(folder: Path, *arguments: str, **settings: str) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
     """Run ``prunus serve`` as a process of its own."""
     need("fastapi")
     (folder / "prunus.toml").write_text("[serve]\nlease = 2\n", "utf-8")
     env = {**environment(), "PRUNUS_HOME": str(folder / "home"), "PRUNUS_SERVE_INDEX_HOME": str(folder / "made")}
     env |= {f"PRUNUS_{name.upper()}": value for name, value in settings.items()}
     program = subprocess.Popen(
-        [*PROGRAM, "serve", "--port", "0"], env=env, stderr=subprocess.PIPE, text=True, cwd=folder
+        [*PROGRAM, "serve", "--port", "0", *arguments], env=env, stderr=subprocess.PIPE, text=True, cwd=folder
     )
     try:
         assert program.stderr is not None

@@ -1,4 +1,4 @@
-"""A process of low priority beside the server: large requests are answered there, and the jobs of indexes are done.
+"""A process of low priority beside the server: it answers large requests, and does the jobs of indexes.
 
 All threads of a process share one interpreter, and the event loop waits for it at every system call. What computes for
 long therefore has an interpreter of its own. The process runs the same application behind a Unix socket. It gets a
@@ -31,7 +31,7 @@ from starlette.types import Receive, Scope, Send
 
 from ..core.deadline import TooLong
 from ..core.errors import PrunusError
-from .work import LARGE, LONGEST_TURN, Busy, Left, Stopping, unless_left
+from .work import BODY, LARGE, LONGEST_TURN, Busy, Left, PassedOn, Stopping, unless_left
 
 log = logging.getLogger("prunus.serve")
 
@@ -44,8 +44,9 @@ _MOST_MB: Final = 1024
 """Memory of the process at most, where the system tells it."""
 _LOOK: Final = 1.0
 """Seconds between two looks at the process, and so between its end and another start."""
-_PASSED: Final = frozenset({b"accept", b"content-type", b"x-filename"})
-"""Headers of a request that the process gets."""
+_PASSED: Final = frozenset({b"accept", b"content-type"})
+"""Headers of a request that the process gets, beside those of its own that begin with ``x-``."""
+_KEPT_BACK: Final = (b"x-prunus-", b"x-request-", b"x-forwarded-", b"x-real-")
 _OWN: Final = frozenset({b"connection", b"transfer-encoding", b"x-request-id"})
 """Headers that each of the two connections has for itself."""
 
@@ -170,7 +171,11 @@ class Background:
 
     async def _exchange(self, request: Request, body: bytes, send: Send) -> None:
         given = request.scope
-        headers = [(name, value) for name, value in given["headers"] if name in _PASSED]
+        headers = [
+            (name, value)
+            for name, value in given["headers"]
+            if name in _PASSED or (name.startswith(b"x-") and not name.startswith(_KEPT_BACK))
+        ]
         headers += [(CALLER.encode(), request.state.caller.encode())]
         headers += [(REQUEST_ID.encode(), request.state.request_id.encode())]
         url = httpx.URL("http://background", raw_path=given["raw_path"] + b"?" + given["query_string"])
@@ -232,14 +237,28 @@ async def background_reply(request: Request) -> Response | None:
 
 
 class LargeRoute(APIRoute):
-    """A route whose large requests are answered in the background, where the server has such a process."""
+    """A route whose large requests are answered in the background, where the server has such a process.
+
+    So are those whose pages turn out to be large, where others are at work.
+    """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return what answers a request: before its body is parsed, it is known to be small."""
         here = super().get_route_handler()
 
         async def answered(request: Request) -> Response:
-            return await background_reply(request) or await here(request)
+            if (reply := await background_reply(request)) is not None:
+                return reply
+            background: Background | None = request.app.state.server.background
+            if background is None:
+                return await here(request)
+            if (size := BODY.get()) is not None:
+                size.may_pass = True
+            try:
+                return await here(request)
+            except PassedOn:
+                # the body of a GET was not read, and whoever waited for its client to leave has taken it
+                return background.reply(request, b"" if request.method == "GET" else await request.body())
 
         return answered
 

@@ -39,6 +39,9 @@ _OF_ONE: Final = 2
 """Computations of the small requests of one key at the same time: they share one interpreter with those of others."""
 LARGE: Final = 128 * 1024
 """Bytes of a request, with the pages that are fetched for it, from which on it is large."""
+_PASSED_ON: Final = 1024 * 1024
+"""Bytes of fetched pages from which on a request goes on in the background process, where others are at work here: its
+pages are fetched again there, so small ones do not."""
 _LARGE_AT_ONCE: Final = 2 * 1024 * 1024
 """Bytes of all large requests that are computed on at the same time; one alone may have more. A page of many tiny
 elements takes some hundred bytes of memory for each of its own."""
@@ -72,15 +75,48 @@ class Stopping(Busy):
         self.args = ("the server stops; try again soon",)
 
 
+class PassedOn(BaseException):
+    """The pages that were fetched for a request are large, and others are at work: the background process answers.
+
+    As a cancellation it is no error of the page, so no handler of errors takes it for one.
+    """
+
+
 @dataclass(slots=True)
 class RequestSize:
-    """What has arrived of the body of a request, in bytes."""
+    """What has arrived of the body of a request, in bytes.
+
+    :param may_pass: whether the background process may answer the request after all.
+    """
 
     size: int = 0
+    may_pass: bool = False
 
 
 BODY: Final[ContextVar[RequestSize | None]] = ContextVar("body", default=None)
 """How much of the body of the request at hand has arrived."""
+
+
+class _PassingSize(FetchedSize):
+    """The bytes of the pages of a request that may go on in the background.
+
+    :param are_others: tells whether other requests are at work.
+    """
+
+    __slots__ = ("_are_others",)
+
+    def __init__(self, are_others: Callable[[], bool]) -> None:
+        super().__init__()
+        self._are_others = are_others
+
+    def add(self, count: int) -> None:
+        """Count the bytes of one more page.
+
+        :raises PassedOn: they are too many to be computed on beside other requests.
+        """
+        super().add(count)
+        if self.size > _PASSED_ON and self._are_others():
+            raise PassedOn
 
 
 class _Turn:
@@ -89,10 +125,10 @@ class _Turn:
     :param end: called once, in the event loop, when all has ended.
     """
 
-    def __init__(self, caller: str, seconds: float, end: Callable[[str], None]) -> None:
+    def __init__(self, caller: str, seconds: float, end: Callable[[str], None], fetched: FetchedSize) -> None:
         body = BODY.get()
         self.caller, self.deadline = caller, Deadline(seconds)
-        self._body, self.fetched = body.size if body else 0, FetchedSize()
+        self._body, self.fetched = body.size if body else 0, fetched
         self._end, self._parts, self._loop = end, 1, asyncio.get_running_loop()
 
     @property
@@ -186,9 +222,14 @@ class Workers:
 
         It is cancelled where it takes too long, or where its client leaves. The turn is free when its threads have
         ended too.
+
+        :raises PassedOn: the background process is to answer.
         """
         await self._turns.take(caller)
-        work = self._kept(make(), caller)
+        body = BODY.get()
+        passes = body is not None and body.may_pass
+        fetched = _PassingSize(lambda: self._turns.taken > 1) if passes else FetchedSize()
+        work = self._kept(make(), caller, fetched)
         stopping = asyncio.get_running_loop().create_future()
         self._stopped[work] = lambda: None if stopping.done() else stopping.set_result(None)
         try:
@@ -217,7 +258,7 @@ class Workers:
         """
         await self._turns.take(caller)
         arrived: asyncio.Queue[Any] = asyncio.Queue()
-        answer = self._kept(self._follow(make, arrived.put_nowait), caller)
+        answer = self._kept(self._follow(make, arrived.put_nowait), caller, FetchedSize())
         self._stopped[answer] = lambda: arrived.put_nowait(Stopping())
         try:
             yield None
@@ -254,9 +295,9 @@ class Workers:
         for end in list(self._stopped.values()):
             end()
 
-    def _kept(self, work: Coroutine[Any, Any, T], caller: str) -> asyncio.Task[T]:
+    def _kept(self, work: Coroutine[Any, Any, T], caller: str, fetched: FetchedSize) -> asyncio.Task[T]:
         """Start the task of a request whose turn has come, and keep it from the garbage collector until it ends."""
-        turn = _Turn(caller, self._seconds, self._turns.give)
+        turn = _Turn(caller, self._seconds, self._turns.give, fetched)
         context = copy_context()
         context.run(_TURN_OF.set, turn)
         context.run(DEADLINE.set, turn.deadline)

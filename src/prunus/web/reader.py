@@ -46,6 +46,10 @@ class FetchedSize:
 
     size: int = 0
 
+    def add(self, count: int) -> None:
+        """Count the bytes of one more page."""
+        self.size += count
+
 
 FETCHED: Final[ContextVar[FetchedSize | None]] = ContextVar("fetched", default=None)
 """Where the bytes of fetched pages are counted, by whoever shares out the time to compute on them."""
@@ -275,7 +279,7 @@ class PageReader:
         :param rendered: the page comes from the browser already.
         """
         if (fetched := FETCHED.get()) is not None:
-            fetched.size += len(page.content)
+            fetched.add(len(page.content))
         if page.status == _NOT_MODIFIED:
             return page
         page = await in_a_thread(lambda: self._mark_wall(page))

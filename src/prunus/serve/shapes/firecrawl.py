@@ -20,6 +20,7 @@ from ...core.types import Hit, SearchRequest
 from ...pages.links import links_of
 from ...pages.sources import source_text
 from ...web.site.scope import Scope, SiteRules
+from ..background import LargeRoute
 from ..inputs import Caller
 from ..server import Server
 from ..wire import Bounded, RequestBody, Short, Text
@@ -124,8 +125,9 @@ def add_firecrawl(app: FastAPI, server: Server) -> None:
     shape = Shape(server)
     crawls = Crawls(shape)
     routes = APIRouter(prefix="/v2", tags=["shapes"], responses=REFUSED)
+    pages = APIRouter(prefix="/v2", tags=["shapes"], responses=REFUSED, route_class=LargeRoute)
 
-    @routes.post("/scrape")
+    @pages.post("/scrape")
     async def scrape(body: ScrapeBody, request: Request, caller: Caller) -> dict[str, Any]:
         """Read a page in the formats that were asked for."""
         formats = _formats(body, request)
@@ -203,6 +205,7 @@ def add_firecrawl(app: FastAPI, server: Server) -> None:
             data[source] = await shape.during(request, caller, partial(_results, shape, wanted, options, formats))
         return {"success": True, "data": data, "creditsUsed": 0}
 
+    app.include_router(pages)
     app.include_router(routes)
 
 

@@ -18,6 +18,7 @@ from ...core.sync import in_a_thread
 from ...core.text.numbers import bounded_int
 from ...core.types import Hit, OutputFormat, SearchRequest
 from ...pages.links import links_of
+from ..background import LargeRoute
 from ..errors import RequestRefused
 from ..inputs import Caller, budget_of
 from ..server import Server
@@ -93,13 +94,14 @@ def add_jina(app: FastAPI, server: Server) -> None:
     """Add ``/r/``, ``/r/ADDRESS``, ``/s/`` and ``/s/QUERY`` to an application."""
     shape = Shape(server)
     routes = APIRouter(tags=["shapes"], responses=REFUSED)
+    pages = APIRouter(tags=["shapes"], responses=REFUSED, route_class=LargeRoute)
 
-    @routes.get("/r/{address:path}", responses=_TEXT)
+    @pages.get("/r/{address:path}", responses=_TEXT)
     async def read(address: str, request: Request, caller: Caller) -> Response:
         """Read the page whose address follows, with its own query."""
         return await _read(shape, _address_of(request), request, caller)
 
-    @routes.post("/r/", responses=_TEXT)
+    @pages.post("/r/", responses=_TEXT)
     async def read_posted(request: Request, caller: Caller) -> Response:
         """Read the page that the field `url` of the body names."""
         return await _read(shape, await _field(request, "url"), request, caller)
@@ -115,6 +117,7 @@ def add_jina(app: FastAPI, server: Server) -> None:
         return await _search(shape, await _field(request, "q"), request, caller)
 
     app.include_router(routes)
+    app.include_router(pages)
 
 
 def _address_of(request: Request) -> str:

@@ -9,6 +9,7 @@ from fastapi.responses import Response
 
 from ...core.errors import BadInput, PrunusError
 from ...core.sync import in_a_thread
+from ..background import LargeRoute
 from ..inputs import Caller, budget_of
 from ..routes import markdown_reply
 from ..server import Server
@@ -18,7 +19,7 @@ from .reading import REFUSED, Shape
 def add_markdown(app: FastAPI, server: Server) -> None:
     """Add the route to an application."""
     shape = Shape(server)
-    routes = APIRouter(tags=["shapes"], responses=REFUSED)
+    routes = APIRouter(tags=["shapes"], responses=REFUSED, route_class=LargeRoute)
 
     @routes.get("/md", response_class=Response, responses={200: {"content": {"text/markdown": {}}}})
     async def markdown(

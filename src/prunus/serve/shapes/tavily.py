@@ -16,6 +16,7 @@ from pydantic import Field
 from ...core.errors import BadInput, NothingFound, PrunusError
 from ...core.sync import in_a_thread
 from ...core.types import Hit, SearchRequest
+from ..background import LargeRoute
 from ..inputs import Caller
 from ..server import Server
 from ..wire import MOST_PAGES, RequestBody, Short, Text
@@ -71,6 +72,7 @@ def add_tavily(app: FastAPI, server: Server) -> None:
     """Add both routes to an application."""
     shape = Shape(server)
     routes = APIRouter(prefix="/tavily", tags=["shapes"], responses=REFUSED)
+    pages = APIRouter(prefix="/tavily", tags=["shapes"], responses=REFUSED, route_class=LargeRoute)
 
     @routes.post("/search")
     async def search(body: TavilySearch, request: Request, caller: Caller) -> dict[str, Any]:
@@ -116,7 +118,7 @@ def add_tavily(app: FastAPI, server: Server) -> None:
             "request_id": str(uuid.uuid4()),
         })  # fmt: skip
 
-    @routes.post("/extract")
+    @pages.post("/extract")
     async def extract(body: ExtractBody, request: Request, caller: Caller) -> dict[str, Any]:
         """Read pages: their main content, or with a query their evidence for it."""
         started = time.perf_counter()
@@ -144,6 +146,7 @@ def add_tavily(app: FastAPI, server: Server) -> None:
         })  # fmt: skip
 
     app.include_router(routes)
+    app.include_router(pages)
 
 
 def _result(shape: Shape, body: TavilySearch, hit: Hit, read: LoadedPage | None) -> dict[str, Any]:
