@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
+from tests.answer.world import world
 from tests.cli.command import Cli, lines_of
 
 import prunus
 from prunus.cli import main
+from prunus.cli.local_models import local_models
+from prunus.core.settings import load_settings
 
 
 def test_doctor_says_what_works(cli: Cli) -> None:
@@ -18,6 +22,23 @@ def test_doctor_says_what_works(cli: Cli) -> None:
     assert "The settings in force work." in result.stdout
     assert "multilingual-e5-small (MIT)" in result.stdout
     assert cli("doctor", "--quiet").stdout.count("\n") < 5
+
+
+def test_doctor_names_models_that_are_served_here_and_how_to_start_one(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("prunus.cli.commands.doctor.local_models", lambda settings: [])
+    assert "ollama run" in cli("doctor").stdout
+    with world() as web:
+        models = {"data": [{"id": "llama3.2:3b", "owned_by": "library"}, {"id": "prunus", "owned_by": "prunus"}]}
+        web.pages = {"/v1/models": json.dumps(models), "/odd/models": "<p>no models"}
+        servers = [f"{web.url}/v1", f"{web.url}/odd", f"{web.url}/none", "http://127.0.0.1:9/v1"]
+        found = local_models(load_settings(), servers)
+    assert found == [f"{web.url}/v1#llama3.2:3b"]
+    monkeypatch.setattr("prunus.cli.commands.doctor.local_models", lambda settings: found)
+    assert f"served here: --llm {found[0]}" in cli("doctor").stdout
+    monkeypatch.setenv("PRUNUS_LLM", "scripted:x")
+    assert "Language model:" not in cli("doctor").stdout
 
 
 def test_doctor_tries_every_engine(cli: Cli) -> None:

@@ -65,6 +65,7 @@ class Service:
     :param door: the egress door.
     :param key: sent as a bearer token; '' sends none.
     :param seconds: timeout of one request.
+    :param tries: requests for one call at most, the first included.
     :param sleep, now: waiting, and the clock in seconds since 1970; tests replace them.
     """
 
@@ -74,6 +75,7 @@ class Service:
     seconds: float = 60.0
     sleep: Callable[[float], None] = time.sleep
     now: Callable[[], float] = time.time
+    tries: int = TRIES
 
     def __repr__(self) -> str:
         return f"Service({hide_secrets(self.url)!r})"  # never the key
@@ -85,11 +87,11 @@ class Service:
         :raises ServiceRefused: the service rejects the request.
         :raises OutsideFailed: the service cannot be reached, all retries fail, or the response is not JSON.
         """
-        return Retries(TRIES, longest=LONGEST_PAUSE).call(lambda: self._send_once("POST", body), sleep=self.sleep)
+        return Retries(self.tries, longest=LONGEST_PAUSE).call(lambda: self._send_once("POST", body), sleep=self.sleep)
 
     def get(self) -> Any:
         """Return the JSON value at the URL; the errors are those of :meth:`post`."""
-        return Retries(TRIES, longest=LONGEST_PAUSE).call(lambda: self._send_once("GET", None), sleep=self.sleep)
+        return Retries(self.tries, longest=LONGEST_PAUSE).call(lambda: self._send_once("GET", None), sleep=self.sleep)
 
     def _send_once(self, method: str, body: Mapping[str, Any] | None) -> Any:
         headers = {"accept": "application/json"} | ({"authorization": f"Bearer {self.key}"} if self.key else {})

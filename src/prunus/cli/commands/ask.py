@@ -67,7 +67,13 @@ SECTIONS: Final = {
 @click.option("--follow", type=click.IntRange(0, 100), default=0, metavar="N", help="Also read the N best links.")
 @origin
 @shown_only
-@click.option("--llm", default="", metavar="SPEC", help="The language model, as http://host/v1#model.")
+@click.option(
+    "--llm",
+    default="",
+    metavar="SPEC",
+    help="The language model, as http://127.0.0.1:11434/v1#qwen3:4b after `ollama run qwen3:4b`, or "
+    "http://127.0.0.1:8080/v1#any of `llama-server -m MODEL.gguf`; prunus doctor names those that run here.",
+)
 @budget("evidence, of pages and indexes together,", ", with a model what fits its window")
 @click.option(
     "--quotes",

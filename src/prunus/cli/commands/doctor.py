@@ -37,6 +37,7 @@ from ...index.terms import Retrieval
 from ...models.json_reply import text_of
 from ...models.prompts.render import render
 from ..choices import common
+from ..local_models import START, local_models
 from ..output import counted, emit, emit_json, one_line
 from ..programs import programs
 
@@ -187,6 +188,7 @@ def examine() -> dict[str, Any]:
             "multilingual": {"package": MULTILINGUAL, "states": _stated_licence(MULTILINGUAL), "caveat": CARD},
         },
         "languages": LANGUAGES if settings.embedder == "static" else "",
+        "local_models": [] if settings.llm else local_models(settings),
         "programs": programs(settings),
     }
 
@@ -348,6 +350,11 @@ def written(found: Mapping[str, Any], brief: bool = False) -> str:
                 lines += [f"    {line}" for line in click.wrap_text(licence["caveat"], 92).splitlines()]
         if found["languages"]:
             lines += ["", "Languages", *(f"  {line}" for line in click.wrap_text(found["languages"], 94).splitlines())]
+        if not found["settings"]["llm"]["value"]:
+            lines += ["", "Language model: none is set, so answers are quotes"]
+            lines += [f"  served here: --llm {spec}" for spec in found["local_models"]]
+            if not found["local_models"]:
+                lines += [f"  {start:26} starts one: --llm {spec}" for start, spec in START]
         lines += ["", "Other programs, while prunus serve runs"]
         for row in found["programs"]:
             lines.append(f"  {row['program']:24} {row['paste']}{row['needs'] and '   # needs ' + row['needs']}")
