@@ -20,10 +20,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from benchmarks.report import finish, json_line, parser, say, table, verdict
@@ -37,6 +39,35 @@ TARGET_GROWTH = 0.10
 QUESTION = "When did the bridge open?"
 _SETTLED = 10.0
 _TOWNS = ("Aldermoor", "Bexcombe", "Carrow", "Dunley", "Elstead", "Farnham", "Glaston", "Hexley")
+
+
+@contextmanager
+def site_of(content: Callable[[str], bytes]) -> Iterator[int]:
+    """Run a web server of this machine; yield its port.
+
+    :param content: gives the HTML at a path; b"" where there is none.
+    """
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            found = content(self.path)
+            self.send_response(200 if found else 404)
+            self.send_header("content-type", "text/html; charset=utf-8")
+            self.send_header("content-length", str(len(found)))
+            self.end_headers()
+            with suppress(OSError):  # its client has left
+                self.wfile.write(found)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def page(number: int) -> str:

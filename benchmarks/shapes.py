@@ -17,16 +17,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import httpx
 
 from benchmarks.report import finish, json_line, parser, table
-from benchmarks.server import started
+from benchmarks.server import site_of, started
 from benchmarks.workers import BenchError
 
 Asked = tuple[str, str, list[str]]
@@ -61,32 +58,6 @@ def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
             yield json.loads(line)
 
 
-@contextmanager
-def site(pages: list[str]) -> Iterator[int]:
-    """Serve pages at ``/0``, ``/1``, …; yield the port."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            place = self.path.removeprefix("/")
-            content = pages[int(place)].encode() if place.isdecimal() else b""
-            self.send_response(200 if content else 404)
-            self.send_header("content-type", "text/html; charset=utf-8")
-            self.send_header("content-length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
 def measured(pages: list[Asked], address: str, port: int) -> list[list[Any]]:
     """Return format, seconds, tokens and the number of replies that hold an answer."""
     from prunus.core.settings import load_settings
@@ -112,7 +83,12 @@ def measured(pages: list[Asked], address: str, port: int) -> list[list[Any]]:
 def run(options: argparse.Namespace) -> bool:
     """Measure, and print the table; there is no target."""
     pages = asked(options.pages)
-    with site([html for html, _, _ in pages]) as port, tempfile.TemporaryDirectory() as home:
+
+    def content(path: str) -> bytes:
+        place = path.removeprefix("/")
+        return pages[int(place)][0].encode() if place.isdecimal() else b""
+
+    with site_of(content) as port, tempfile.TemporaryDirectory() as home:
         known = {"PRUNUS_HOME": home, "PRUNUS_ALLOW_HOSTS": "127.0.0.1", "PRUNUS_PORTS": str(port)}
         command = [sys.executable, "-c", "from prunus.cli.main import main; main()", "serve", "--port", "0"]
         with started([*command, "--shapes", "firecrawl"], **known, PRUNUS_BROWSER="never") as (_, line):

@@ -25,13 +25,11 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing import get_context
-from threading import Thread
 from typing import Any, Final
 
 from benchmarks.report import finish, json_line, parser, say, table, verdict
-from benchmarks.server import memory_mb, page, started
+from benchmarks.server import memory_mb, page, site_of, started
 from benchmarks.server_model import DEAD
 from benchmarks.workers import BenchError
 
@@ -108,31 +106,9 @@ def _prune_at(site: int) -> bytes:
     return json.dumps({"question": _QUESTION, "pages": [{"url": address}]}).encode()
 
 
-@contextmanager
-def hostile_site() -> Iterator[int]:
-    """Serve a wide table at every address; yield the port."""
-    table = f"<table><tr>{'<td>a' * 200_000}".encode()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            content = b"" if self.path == "/robots.txt" else table
-            self.send_response(200 if content else 404)
-            self.send_header("content-type", "text/html")
-            self.send_header("content-length", str(len(content)))
-            self.end_headers()
-            with suppress(OSError):
-                self.wfile.write(content)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        server.server_close()
+def _hostile(path: str) -> bytes:
+    """Return a wide table at every address of the hostile site but that of robots.txt."""
+    return b"" if path == "/robots.txt" else f"<table><tr>{'<td>a' * 200_000}".encode()
 
 
 def _file(content: bytes, type: str) -> bytes:
@@ -345,7 +321,7 @@ def run(options: argparse.Namespace) -> bool:
         finally:
             watching.cancel()
 
-    with hostile_site() as site, closed_server(site) as (process, port, good, bad):
+    with site_of(_hostile) as site, closed_server(site) as (process, port, good, bad):
         alone, _ = asyncio.run(honest(Target(port, good), 5))
         hostile = get_context("spawn").Process(target=attack, args=(port, bad, only, options.each, site), daemon=True)
         hostile.start()

@@ -39,9 +39,9 @@ _OF_ONE: Final = 2
 """Computations of the small requests of one key at the same time: they share one interpreter with those of others."""
 LARGE: Final = 128 * 1024
 """Bytes of a request, with the pages that are fetched for it, from which on it is large."""
-_PASSED_ON: Final = 1024 * 1024
+_PASSED_ON: Final = 512 * 1024
 """Bytes of fetched pages from which on a request goes on in the background process, where others are at work here: its
-pages are fetched again there, so small ones do not."""
+pages are fetched again there, if the cache may not give them, so small ones do not."""
 _LARGE_AT_ONCE: Final = 2 * 1024 * 1024
 """Bytes of all large requests that are computed on at the same time; one alone may have more. A page of many tiny
 elements takes some hundred bytes of memory for each of its own."""
