@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,17 @@ def test_ask_from_the_web_without_a_model(cli: Cli, web: World) -> None:  # noqa
     assert result.exit_code == 0, result.stderr
     assert "opened in 1932" in result.stdout and f"{web.url}/bridge" in result.stdout
     assert "1 page read" in result.stderr
+
+
+def test_a_citation_says_when_its_page_was_fetched(cli: Cli, web: World) -> None:  # noqa: F811
+    days = {(datetime.now(UTC) - timedelta(minutes=minutes)).date().isoformat() for minutes in (0, 5)}
+    shown = cli("ask", QUESTION, f"{web.url}/bridge").stdout
+    assert any(f"read {day}\n" in shown for day in days)
+    assert cli("index", "add", "town", f"{web.url}/bridge").exit_code == 0
+    asked = cli("ask", QUESTION, "--index", "town")
+    assert any(f"read {day}\n" in asked.stdout for day in days), asked.stdout + asked.stderr
+    Path("bridge.html").write_text("<p>The bridge opened in 1932.")
+    assert "    read 2" not in cli("ask", QUESTION, "bridge.html").stdout
 
 
 def test_ask_with_a_model_shows_what_nothing_bears_out(cli, web, monkeypatch) -> None:  # type: ignore[no-untyped-def]  # noqa: F811

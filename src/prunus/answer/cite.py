@@ -169,6 +169,7 @@ def cite(number: int, quote: str, tree: Tree, span: Span | None = None, marks: S
         site=known.site,
         marks=tuple(marks) if matches else (),
         place=place_in_document(tree, node) if matches else "",
+        read_at=tree.read_at,
     )
 
 

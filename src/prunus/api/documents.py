@@ -99,7 +99,8 @@ def document_of(id: str, page: Page, to_html: ToHtml) -> DocumentSource:
 
     tree = read_page(page, to_html)
     digest = page.snapshot or snapshot_of(page.content)
-    metadata = {"published": tree.published} if tree.published else {}
+    dates = {"published": tree.published, "read_at": tree.read_at}
+    metadata = {name: date for name, date in dates.items() if date}
     source = packed(*tree._markup)
     title = tree.title or title_of(tree)
     return DocumentSource(id, tree, title=title, url=tree.url, digest=digest, metadata=metadata, source=source)

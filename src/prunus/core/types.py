@@ -153,6 +153,7 @@ class Citation:
     :param how: how it was found, where its numbers or its place decided, as "largest of Capacity".
     :param place: where the quote stands in a document with pages, slides, sheets or chapters, as ``page 2`` and
         ``sheet Costs, row 5``; '' in others.
+    :param read_at: when the page was fetched, ISO 8601; '' for what was not fetched.
     """
 
     number: int
@@ -172,6 +173,7 @@ class Citation:
     place: str = ""
     confidence: float | None = None
     how: str = ""
+    read_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,6 +104,7 @@ def tree_of(document: IndexedDocument) -> Tree:
     tree.document, tree.snapshot = document.id, document.digest
     tree.url, tree.title = document.url or document.id, document.title
     tree.published = document.metadata.get("published", "")
+    tree.read_at = document.metadata.get("read_at", "")
     return tree
 
 
@@ -354,7 +355,8 @@ def _renamed(tree: Tree, document: str) -> Tree:
     """Return a copy of a page under another document id."""
     twin = Tree(tree.tag, tree.parent, tree.end, tree.text, tree.attrs)
     twin.document, twin.snapshot, twin.url, twin.title = document, tree.snapshot, tree.url, tree.title
-    twin.lang, twin.published, twin._markup, twin._xpaths = tree.lang, tree.published, tree._markup, tree._xpaths
+    twin.lang, twin.published, twin.read_at = tree.lang, tree.published, tree.read_at
+    twin._markup, twin._xpaths = tree._markup, tree._xpaths
     return twin
 
 

@@ -64,7 +64,7 @@ def clean_page(page: Page, to_html: ToHtml, main: bool = False) -> Tree:
     if not tree.has_words:
         raise BadPage("; ".join([f"{name}: the page shows no text", *tree.warnings]), subject=name)
     tree.url = page.final_url or page.url
-    tree.published = page.published
+    tree.published, tree.read_at = page.published, page.fetched_at
     return tree
 
 

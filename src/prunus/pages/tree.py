@@ -24,12 +24,13 @@ class Tree(NodeArrays):
 
     ``main`` tells which nodes are the page's main content: 0 dropped, 1 kept, 2 an ancestor of a kept node; None where
     the whole page is, or where nobody asked. ``parts`` holds the (start, end) of kept text nodes of which only a part
-    is main content. ``warnings`` says what a reader of the document should know of how it was read.
+    is main content. ``warnings`` says what a reader of the document should know of how it was read. ``read_at`` says
+    when it was fetched, ISO 8601; '' for what was not fetched.
     """
 
     __slots__ = (
         "_canonical", "_forms", "_markup", "_starts", "_xpaths", "document", "lang", "main", "parts", "published",
-        "snapshot", "title", "url", "warnings",
+        "read_at", "snapshot", "title", "url", "warnings",
     )  # fmt: skip
 
     def __init__(
@@ -41,6 +42,7 @@ class Tree(NodeArrays):
         self.title = ""
         self.lang = ""
         self.published = ""
+        self.read_at = ""
         self.snapshot = ""
         self.warnings: Sequence[str] = ()
         self.main: bytearray | None = None

@@ -488,7 +488,8 @@ class Tools:
         uris = {(page.document, page.snapshot): _uri(page) for page in kept}
         sources = [
             {"number": citation.number, "url": citation.url, "title": one_line(citation.title, longest=_LINE),
-             "published": citation.published, "place": citation.place, "quote": citation.quote,
+             "published": citation.published, "read_at": citation.read_at, "place": citation.place,
+             "quote": citation.quote,
              "found": citation.found, "resource": uris.get(id, "")}
             for id, citation in zip(ids, answer.citations, strict=True)
         ]  # fmt: skip

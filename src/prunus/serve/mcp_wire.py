@@ -149,6 +149,7 @@ class CitedSource(BaseModel):
     url: str
     title: str
     published: str
+    read_at: str = Field(description="When the page was fetched; '' for what was not.")
     place: str = Field(
         description="Where the quote stands, as `page 2` or `sheet Costs, row 5`; '' without such parts."
     )

@@ -529,6 +529,7 @@ def _place_of(citation: Citation, start: int, end: int) -> dict[str, Any]:
         "place": citation.place,
         "found": citation.found,
         "published": citation.published,
+        "read_at": citation.read_at,
     }
 
 

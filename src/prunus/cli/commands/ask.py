@@ -352,7 +352,8 @@ def sources(answer: Answer) -> str:
             lines.append(f"[{citation.number}] {one_line(citation.title) or 'page'}")
             last = citation.number
             site = "" if citation.site in citation.title else citation.site
-            about = " · ".join(text for text in (", ".join(citation.authors), site, citation.published) if text)
+            read = f"read {citation.read_at[:10]}" if citation.read_at else ""
+            about = " · ".join(text for text in (", ".join(citation.authors), site, citation.published, read) if text)
             lines += [f"    {one_line(about)}"] if about else []
         lines.append("  ".join(filter(None, [f"    {citation.url or 'page'}", citation.place, citation.xpath])))
         sure = "" if citation.confidence is None else f", confidence {citation.confidence:.2f}"

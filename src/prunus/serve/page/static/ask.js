@@ -1,6 +1,6 @@
 // The view Ask: a question, its answer as it is written, and each citation where it stands in its page.
 
-import { addressOf, dateOf, el, outside, problem, quoted } from "./dom.js";
+import { addressOf, dateOf, el, outside, problem, quoted, readOn } from "./dom.js";
 import { events, get } from "./http.js";
 import { failure, onKey } from "./key.js";
 import { markdown } from "./markdown.js";
@@ -334,7 +334,7 @@ class Turn {
     }
     const items = [...groups.values()].map((cited) => {
       const [first] = cited;
-      const facts = [first.site, (first.authors || []).join(", "), dateOf(first.published || "")].filter(Boolean).join(" · ");
+      const facts = [first.site, (first.authors || []).join(", "), dateOf(first.published || ""), readOn(first)].filter(Boolean).join(" · ");
       return el("li", { class: "cited" },
         el("div", { class: "title" }, outside(addressOf(first), this.name(first))),
         facts && el("div", { class: "muted" }, facts),

@@ -61,6 +61,11 @@ export function dateOf(text) {
   return new Date(Date.UTC(year, month - 1, day || 1)).toLocaleDateString("en-GB", parts);
 }
 
+/** Return the day on which a cited page was fetched, in words; "" for one that was not. */
+export function readOn(citation) {
+  return citation.read_at ? `read on ${dateOf(citation.read_at)}` : "";
+}
+
 /** Return a number with separators of thousands. */
 export function count(number) {
   return Number(number).toLocaleString("en");

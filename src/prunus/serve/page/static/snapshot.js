@@ -1,6 +1,6 @@
 // The kept page of a citation beside the answer, with its quotes marked. The frame runs no script and loads nothing.
 
-import { addressOf, dateOf, el, outside, quoted } from "./dom.js";
+import { addressOf, dateOf, el, outside, quoted, readOn } from "./dom.js";
 import { Failed, post } from "./http.js";
 import { failure } from "./key.js";
 
@@ -56,7 +56,7 @@ export class Snapshot {
     this.before.disabled = at <= 0;
     this.after.disabled = at >= this.all.length - 1;
     this.title.replaceChildren(el("span", { class: citation.found ? "cite" : "cite lost" }, String(citation.number)), ` ${this.name(citation)}`);
-    const facts = [citation.site, (citation.authors || []).join(", "), dateOf(citation.published || ""), citation.place].filter(Boolean).join(" · ");
+    const facts = [citation.site, (citation.authors || []).join(", "), dateOf(citation.published || ""), readOn(citation), citation.place].filter(Boolean).join(" · ");
     this.facts.replaceChildren(...[facts, /^https?:/i.test(citation.url) && outside(addressOf(citation), citation.url)].filter(Boolean)
       .flatMap((part, place) => (place ? [el("br"), part] : [part])));
     this.fate.className = citation.found ? "verdict good" : "verdict bad";
