@@ -45,6 +45,9 @@ _AT_ONCE: Final = 4
 _EXTRACT_SHARE: Final = 0.5
 """Share of the remaining seconds that extraction may take."""
 
+_LIKELY: Final = 0.5
+"""Chance of answering from which on a segment is evidence although the model, which named others, did not name it."""
+
 _LEAST_SECONDS: Final = 2.0
 """Seconds that pruning has at least, also where a slow search has used up the time: without it there is no answer."""
 
@@ -78,7 +81,7 @@ async def gather_evidence(run: Run, documents: Documents, indexes: Finder | None
     run.names |= context.engines
     yield KeptEvent(context.tokens, len(kept), len(context.blocks), context.warnings)
     trees = {tree.document: tree for tree in documents.trees}
-    tagged = await asyncio.to_thread(segments, kept, trees)
+    run.tagged = tagged = await asyncio.to_thread(segments, kept, trees)
     with run.stages.stage("extract", segments=len(tagged)) as detail:
         urls = {tree.document: tree.url for tree in documents.trees}
         if run.stages.listened:
@@ -180,7 +183,11 @@ def per_page(run: Run) -> bool:
 
 
 async def _extract(run: Run, tagged: Sequence[Segment], urls: dict[str, str]) -> list[Segment]:
-    """Return the segments that bear on the question; the spare extractor reads pages for which the model fails."""
+    """Return the segments that bear on the question.
+
+    The spare extractor reads pages for which the model fails. Where the model names segments, what the spare one takes
+    for likely to answer is evidence too: a small model names the wrong ones.
+    """
     engines, by_tag = run.engines, {segment.tag: segment for segment in tagged}
     if not per_page(run):
         found = await engines.extractor.extract(run.asked.full_question, tagged)
@@ -202,6 +209,11 @@ async def _extract(run: Run, tagged: Sequence[Segment], urls: dict[str, str]) ->
             run.names["extractor"] = "sentences"
     elif failed and not result:
         raise OutsideFailed(f"no page could be extracted: {next(iter(failed.values()))}", subject="extractor")
+    elif engines.spare is not None and any(result.values()):
+        named = {choice.tag for choices in result.values() for choice in choices}
+        for choice in await engines.spare.extractor.extract(run.asked.full_question, tagged) or []:
+            if choice.tag not in named and (choice.confidence or 0.0) >= _LIKELY:
+                result.setdefault(by_tag[choice.tag].span.document, []).append(choice)
     ordered = [
         choice for document in pages for choice in sorted(result.get(document, ()), key=lambda choice: choice.tag)
     ]

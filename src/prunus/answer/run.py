@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
@@ -97,6 +98,7 @@ class Run:
 
     :param names: the spec of each engine, by port.
     :param references: the numbered pages that the generator is shown.
+    :param tagged: the segments of the evidence, from which an extractor chose.
     :param chosen: the extracted segments.
     :param text: the answer written so far.
     :param pages: reads the pictures of the evidence; None: the model gets no pictures.
@@ -110,6 +112,7 @@ class Run:
     failures: Failures
     names: dict[str, str]
     references: list[Reference] = field(default_factory=list)
+    tagged: Sequence[Segment] = ()
     chosen: list[Segment] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     text: str = ""

@@ -12,10 +12,10 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, Final, cast
 
-from ..core.confidence import any_of
+from ..core.confidence import any_of, chosen_segments
 from ..core.errors import BadBudget, Failures, NothingFound, OutsideFailed
 from ..core.events import CitationEvent, DoneEvent, Event, ExtractedEvent, PageEvent, PlanEvent, TokenEvent, UsageEvent
-from ..core.ports import NumberedSource, StreamingGenerator, TokenCounter
+from ..core.ports import NumberedSource, Segment, StreamingGenerator, TokenCounter
 from ..core.text.words import guess_language
 from ..core.types import Answer, CheckedClaim, Citation, Message, Passage
 from ..evidence.documents import Documents
@@ -132,6 +132,7 @@ async def _answer(run: Run) -> AsyncIterator[Event]:
             run.failures["answer"] = "the model's answer cannot be checked: the pages are in another language"
         elif unsupported and not borne_out:
             run.failures["answer"] = "no page bears out the model's answer; the pages are quoted"
+            await _choose_again(run)
             quoted = await asyncio.to_thread(_quoted, run, True, True)
             quoted = [part for part in quoted if part[1]]
             numbers = [cited[0].number for _, cited, _ in quoted]
@@ -144,6 +145,7 @@ async def _answer(run: Run) -> AsyncIterator[Event]:
     else:
         with run.stages.stage("answer"):
             generator = run.engines.spare.generator if run.engines.spare and run.writer else run.engines.generator
+            await _choose_again(run)
             quoted = await asyncio.to_thread(_quoted, run, generator.verbatim)
             run.text = await generator.generate(run.asked.question, [passage for passage, _, _ in quoted])
         yield TokenEvent(run.text)
@@ -167,11 +169,22 @@ def _reads_alike(run: Run) -> bool:
     return any(guess_language(reference.tree.canonical[:20_000]) == spoken for reference in run.references)
 
 
+async def _choose_again(run: Run) -> None:
+    """Choose without the model what is quoted in place of its answer: what it named may be wrong, too."""
+    if not per_page(run):
+        return
+    again: list[Segment] = []
+    if run.engines.spare is not None:
+        shown = {reference.tree.document for reference in run.references}
+        tagged = [segment for segment in run.tagged if segment.span.document in shown]
+        choices = await run.engines.spare.extractor.extract(run.asked.full_question, tagged) if tagged else None
+        again = chosen_segments(choices, tagged, 0.0)
+    run.chosen = again or sorted(run.chosen, key=lambda segment: -segment.score)[:5]
+
+
 def _quotable(run: Run) -> list[Passage]:
     """Return the few passages to quote where no model writes, the best first; summaries are quoted as they are."""
     best = run.chosen
-    if best and per_page(run):
-        best = sorted(best, key=lambda segment: -segment.score)[:5]
     trees = {page.tree.document: page.tree for page in run.references if page.origin is None}
     return passages_of(best, trees) or [reference.passages[0] for reference in run.references[:5]]
 
