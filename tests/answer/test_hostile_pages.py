@@ -255,4 +255,5 @@ def test_an_extractor_that_writes_prose_puts_nothing_into_the_evidence(web: Worl
     outcome = ask(QUESTION, model)
     [call] = [call for call, task in zip(model.calls, model.tasks, strict=True) if task == "answer"]
     assert "swordfish" not in "".join(message.content for message in call.messages)
-    assert len(outcome.of("extracted")[0].passages) == 1
+    passages = [passage.text for passage in outcome.of("extracted")[0].passages]
+    assert passages[0] == "The Orrel bridge" and all(passage in HOSTILE for passage in passages)

@@ -32,7 +32,18 @@ def test_doctor_names_models_that_are_served_here_and_how_to_start_one(
     with world() as web:
         models = {"data": [{"id": "llama3.2:3b", "owned_by": "library"}, {"id": "prunus", "owned_by": "prunus"}]}
         web.pages = {"/v1/models": json.dumps(models), "/odd/models": "<p>no models"}
+        wrong = [
+            "null",
+            "[1]",
+            '{"data": 3}',
+            '{"data": [null]}',
+            '{"data": [{"owned_by": 1}]}',
+            "[" * 100_000,
+            '{"data": {}}',
+        ]
+        web.pages |= {f"/wrong{number}/models": body for number, body in enumerate(wrong)}
         servers = [f"{web.url}/v1", f"{web.url}/odd", f"{web.url}/none", "http://127.0.0.1:9/v1"]
+        servers += [f"{web.url}/wrong{number}" for number in range(len(wrong))]
         found = local_models(load_settings(), servers)
     assert found == [f"{web.url}/v1#llama3.2:3b"]
     monkeypatch.setattr("prunus.cli.commands.doctor.local_models", lambda settings: found)
