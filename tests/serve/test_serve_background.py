@@ -76,7 +76,7 @@ def test_large_pages_that_are_fetched_are_read_there_only_beside_other_requests(
         + "<p>The council met and spoke of roads.</p>" * 30_000
     )
     with world() as web:
-        web.pages = {"/large": town, "/slow": 4.0, "/small": BRIDGE}
+        web.pages = {"/large": town, "/slow": 12.0, "/small": BRIDGE}
         port = str(urlsplit(web.url).port)
         allowed = {"allow_hosts": "127.0.0.1", "ports": port, "browser": "never", "retries": "0"}
         asked = {"question": QUESTION, "pages": [{"url": f"{web.url}/large"}], "budget": 100}
