@@ -95,7 +95,7 @@ SHOWS = {
     "a font with a size": "font:italic 700 12px/0 serif",
     "a scale": "transform:scale(1.2)",
     "a small move": "transform:translateX(-3px)",
-    "a circle": "clip-path:circle(200px)",
+    "a circle": "clip-path:circle(400px)",
     "a mask": "mask-image:linear-gradient(black,black);-webkit-mask-image:linear-gradient(black,black)",
     "no height, and nothing cut": "height:0",
     "a filter": "filter:opacity(.9)",
