@@ -73,6 +73,8 @@ def test_what_code_finds_likely_is_evidence_and_quoted_although_the_model_names_
     assert right.text == "The Orrel bridge opened in 1932 [1]." and right.unsupported == []
     wrong = prunus.ask(QUESTION, pages, options=Options(llm=weak("Penguins built it in the winter of 1850 [1].")))
     assert "opened in 1932" in wrong.text and "weather" not in wrong.text
+    quotes = prunus.ask(QUESTION, pages, options=Options(llm=weak(""), generator="quotes"))
+    assert "weather" in quotes.text and "1932" not in quotes.text, "what the model named, as the options ask"
 
 
 # --- the budget ----------------------------------------------------------------------------------

@@ -185,8 +185,8 @@ def per_page(run: Run) -> bool:
 async def _extract(run: Run, tagged: Sequence[Segment], urls: dict[str, str]) -> list[Segment]:
     """Return the segments that bear on the question.
 
-    The spare extractor reads pages for which the model fails. Where the model names segments, what the spare one takes
-    for likely to answer is evidence too: a small model names the wrong ones.
+    The spare extractor reads pages for which the model fails. Where a model names segments for the model that writes,
+    what the spare one takes for likely to answer is evidence too: a small model names the wrong ones.
     """
     engines, by_tag = run.engines, {segment.tag: segment for segment in tagged}
     if not per_page(run):
@@ -209,7 +209,7 @@ async def _extract(run: Run, tagged: Sequence[Segment], urls: dict[str, str]) ->
             run.names["extractor"] = "sentences"
     elif failed and not result:
         raise OutsideFailed(f"no page could be extracted: {next(iter(failed.values()))}", subject="extractor")
-    elif engines.spare is not None and any(result.values()):
+    elif engines.spare is not None and run.writer is not None and any(result.values()):
         named = {choice.tag for choices in result.values() for choice in choices}
         for choice in await engines.spare.extractor.extract(run.asked.full_question, tagged) or []:
             if choice.tag not in named and (choice.confidence or 0.0) >= _LIKELY:

@@ -170,11 +170,14 @@ def _reads_alike(run: Run) -> bool:
 
 
 async def _choose_again(run: Run) -> None:
-    """Choose without the model what is quoted in place of its answer: what it named may be wrong, too."""
+    """Choose without the model what is quoted in place of its answer: what it named may be wrong, too.
+
+    Where no model was to write, what it named is quoted.
+    """
     if not per_page(run):
         return
     again: list[Segment] = []
-    if run.engines.spare is not None:
+    if run.engines.spare is not None and run.writer is not None:
         shown = {reference.tree.document for reference in run.references}
         tagged = [segment for segment in run.tagged if segment.span.document in shown]
         choices = await run.engines.spare.extractor.extract(run.asked.full_question, tagged) if tagged else None
