@@ -12,7 +12,8 @@ from tests.cli.command import Cli, only_line
 from tests.cli.conftest import cli as cli
 
 import prunus
-from prunus.answer.claims import names_of
+from prunus.answer.check import Claim, Reference
+from prunus.answer.claims import check_statements, names_of
 
 PAGE = (
     "<title>Saltern Gate</title><h1>Saltern Gate</h1><p>The barrier at Saltern Gate opened in October 2023.</p>"
@@ -75,6 +76,14 @@ def test_each_statement_of_a_model_has_a_verdict_and_the_sentence_that_decides(c
     shown = cli("ask", "When did the barrier open?", "page.html", "--llm", f"scripted:{said}").stdout
     assert "  - The barrier opened in October 2022. (the page says 2023 where the claim says 2022)" in shown
     assert "  - Penguins sleep upright. (the page says nothing of it)" in shown
+
+
+def test_what_only_the_meaning_supports_is_supported_in_part_and_says_so() -> None:
+    [tree] = prunus.read(PAGE).trees
+    [near] = check_statements([(Claim("Xyzzy plugh frotz."), True)], [Reference(1, tree, ())])
+    assert (near.verdict, near.reason) == ("partly", "the page says it in other words, if at all")
+    [far] = check_statements([(Claim("Xyzzy plugh frotz."), False)], [Reference(1, tree, ())])
+    assert (far.verdict, far.reason) == ("not supported", "the page says nothing of it")
 
 
 def test_a_number_behind_a_claim_names_the_page_that_must_bear_it_out() -> None:

@@ -47,6 +47,8 @@ _OWN: Final = re.compile(r"['\u2019]s?$")
 """The ending of what belongs to a name."""
 _NOUNS: Final = frozenset({"de"})
 """Languages that write all nouns with capitals, so that a capital shows no name."""
+_NOTHING: Final = "the page says nothing of it"
+_NEAR_IN_MEANING: Final = "the page says it in other words, if at all"
 _NEAR: Final = 0.8
 """Share of a claim's words in one segment from which on a "not" in one of them alone counts."""
 _ALIKE: Final = 0.8
@@ -237,7 +239,7 @@ def check_claim(claim: Claim, pages: Sequence[ClaimPage]) -> CheckedClaim:
     elif verdict == "supported" and max(held.shares) >= _NEAR and _denies(claim.text, held):
         verdict, reason = "partly", "one of them says \u201cnot\u201d, and the other does not"
     elif not held.segments:
-        reason = "the page says nothing of it"
+        reason = _NOTHING
     return CheckedClaim(claim.text, verdict, round(held.support, 3), tuple(page.cite(held)), reason)
 
 
@@ -257,8 +259,9 @@ def check_statements(statements: Sequence[tuple[Claim, bool]], references: Seque
         if summaries & cited or (summaries and not cited):
             continue
         told = check_claim(claim, list(pages.values()))
-        verdict: Verdict = "partly" if is_supported and told.verdict == "not supported" else told.verdict
-        result.append(replace(told, verdict=verdict, citations=told.citations[:1]))
+        if is_supported and told.verdict == "not supported":
+            told = replace(told, verdict="partly", reason=_NEAR_IN_MEANING if told.reason == _NOTHING else told.reason)
+        result.append(replace(told, citations=told.citations[:1]))
     return result
 
 
