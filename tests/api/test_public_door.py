@@ -81,8 +81,14 @@ def test_importing_reads_no_model() -> None:
 
 
 def test_importing_takes_under_three_tenths_of_a_second() -> None:
-    """The CPU time of the importing thread, because it is the same on a busy machine."""
-    code = "import time; start = time.thread_time(); import prunus; print(time.thread_time() - start)"
+    """On a laptop that imports numpy in 0.05 s; a slower machine is measured in the same unit, the import of numpy."""
+    code = """
+import time
+clock = time.thread_time
+start = clock(); import numpy
+middle = clock(); import prunus
+print((clock() - start) / (middle - start) * 0.05)
+"""
     taken: list[float] = []
     while len(taken) < 20 and min(taken, default=1.0) >= 0.3:  # a neighbour on the same core slows some of them
         taken.append(float(in_a_fresh_process(code)))
