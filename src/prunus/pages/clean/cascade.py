@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from . import rules
 from .css import ALL, declarations, declared
-from .hidden import Styles
+from .hidden import Styles, hides_most
 from .parse import Document, Element, SelectorSyntaxError, ShadowRoot
 from .stylesheet import Rule, StyleSheet, may_hide, on_screen, separate
 
@@ -24,9 +24,6 @@ MAX_WORK: Final = 10_000_000
 
 MAX_MATCHES: Final = 200_000
 """Rules that hide, counted for each element that they match, at most. On a page with more, no sheet is read."""
-
-FEW: Final = 2_000
-"""Letters that sheets may hide on any page. Where they hide more, and more than half of the page, nothing is hidden."""
 
 Hidden: TypeAlias = "dict[Element, list[Element]]"
 """The elements that rules hide, each with the outermost descendants that are shown again."""
@@ -184,7 +181,8 @@ def hidden_by_sheets(document: Document, sheets: Sheets, inline: Styles) -> Hidd
     if not add_others(cascade, sheets, {rule for rule, _ in hiding}, words):
         return {}
     hidden = _hidden(cascade, inline)
-    return _shown_again(document, sheets, hidden) if hidden and _few_letters(document, hidden) else {}
+    outermost = [element for element in hidden if _hider(element.parent, hidden) is None]
+    return {} if hides_most(document, outermost) else _shown_again(document, sheets, hidden)
 
 
 def affordable(document: Document, wanted: Sequence[str]) -> bool:
@@ -324,16 +322,6 @@ def _hidden(cascade: Cascade, inline: Styles) -> dict[Element, bool]:
     return hidden
 
 
-def _few_letters(document: Document, hidden: dict[Element, bool]) -> bool:
-    """Tell whether the hidden elements hold at most ``FEW`` letters, or at most half of those of the page."""
-    outermost = [element for element in hidden if _hider(element.parent, hidden) is None]
-    letters = sum(len(element.text) for element in outermost)
-    if letters <= FEW:
-        return True
-    root = document.root
-    return root is not None and letters - sum(map(_code_in, outermost)) <= (len(root.text) - _code_in(root)) // 2
-
-
 def _hider(node: object, hidden: Container[Element]) -> Element | None:
     """Return the nearest hidden element of a node and its ancestors; the parser caps their number at 511."""
     while isinstance(node, Element):
@@ -341,11 +329,6 @@ def _hider(node: object, hidden: Container[Element]) -> Element | None:
             return node
         node = node.parent
     return None
-
-
-def _code_in(element: Element) -> int:
-    """Return the number of code points of the scripts and sheets in an element."""
-    return sum(len(code.text) for code in element.select("script,style"))
 
 
 def _shown_again(document: Document, sheets: Sheets, hidden: dict[Element, bool]) -> Hidden:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import Any, Final
 
 from . import rules
@@ -16,6 +17,13 @@ from .parse import Document, Element, Text
 
 _PICTURES: Final = frozenset({"img", "picture", "svg", "video", "audio", "iframe", "object", "canvas"})
 _RUN: Final = re.compile(r"\d+|[^\W\d_]+")
+_FEW: Final = 2_000
+"""Letters that a page may hide by its style in any case. Where it hides more, and more than half of the page, its
+scripts show them, or the style is misread: then they are shown."""
+
+_FADES: Final = ("opacity", "visibility")
+"""The properties by which pages wait for their scripts, and then fade in."""
+
 _SET: Final = re.compile(r"--(?<![\w-]--)([\w-]++)\s*+:\s*+([^;{}]++)")
 """A variable of CSS and its value."""
 
@@ -60,6 +68,42 @@ def _variables(document: Document) -> dict[str, str]:
     for name, value in _SET.findall(without_comments(";".join(styles))):
         values.setdefault(f"--{name}", set()).add(value.partition("!")[0].strip().lower())
     return {name: several.pop() for name, several in values.items() if len(several) == 1}
+
+
+def faded_in(document: Document, styles: Styles) -> set[Any]:
+    """Return the elements that inline styles make transparent or invisible and that scripts show: most of the page."""
+    found = {
+        element
+        for element in document.select("[style*='opacity' i],[style*='visibility' i]")
+        if _fades(element.attr("style") or "", styles) and not _has_hidden_attribute(element)
+    }
+    outermost = [one for one in found if not any(above in found or _is_apart(above, styles) for above in one.ancestors)]
+    return found if hides_most(document, outermost) else set()
+
+
+def _fades(style: str, styles: Styles) -> bool:
+    """Tell whether a style hides by ``opacity`` or ``visibility`` alone."""
+    values = {name: value for name, value in styles.values(style).items() if name not in _FADES}
+    return bool(styles.unseen_by(style)) and not unseen_by(values)
+
+
+def _is_apart(node: object, styles: Styles) -> bool:
+    """Tell whether an element is hidden whatever fades in."""
+    return isinstance(node, Element) and is_hidden(node, styles)
+
+
+def hides_most(document: Document, outermost: Sequence[Element]) -> bool:
+    """Tell whether hidden elements, none in another, hold more letters than a page may hide by its style."""
+    letters = sum(len(element.text) for element in outermost)
+    root = document.root
+    if letters <= _FEW or root is None:
+        return False
+    return letters - sum(map(_code_in, outermost)) > (len(root.text) - _code_in(root)) // 2
+
+
+def _code_in(element: Element) -> int:
+    """Return the number of code points of the scripts and sheets in an element."""
+    return sum(len(code.text) for code in element.select("script,style"))
 
 
 def is_hidden(element: Element, styles: Styles) -> bool:

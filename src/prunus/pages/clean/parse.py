@@ -22,7 +22,7 @@ from importlib import import_module
 from typing import Any, Final, TypeAlias
 
 import turbohtml
-from turbohtml import Axis, Document, Element, Namespace, SelectorSyntaxError, ShadowRoot, Text
+from turbohtml import Axis, Comment, Document, Element, Namespace, SelectorSyntaxError, ShadowRoot, Text
 
 from ...core.errors import BadPage, LargePage
 from .xhtml import declared_encoding, html_of, is_xhtml
@@ -137,11 +137,13 @@ _BAD: Final = re.compile(
 """Bytes that are no UTF-8, decoded as surrogates. The group matches letters that were cut off: the first byte of one
 would be a capital letter of windows-1252, which hardly ever stands alone."""
 
+_NOSCRIPT: Final = re.compile(r"<noscript\b.*?</noscript", re.IGNORECASE | re.DOTALL)
+_FRAME: Final = re.compile(r"<iframe(?=[\s/>])", re.IGNORECASE)
 _LINE_END: Final = re.compile(r"\r\n?|\n")
 _TAG_NAME: Final = re.compile(r"<([A-Za-z][^\t\n\f\r />]*)")
 
 __all__ = [
-    "CHILDREN", "MAX_BYTES", "MAX_TAGS", "Document", "Element", "Namespace", "Node", "SelectorSyntaxError",
+    "CHILDREN", "MAX_BYTES", "MAX_TAGS", "Comment", "Document", "Element", "Namespace", "Node", "SelectorSyntaxError",
     "ShadowRoot", "Text", "check_size", "decode", "is_binary", "line_starts", "parse", "parse_with_places",
     "source_text", "tag_place", "without_surrogates",
 ]  # fmt: skip
@@ -308,10 +310,24 @@ def parse(markup: str | bytes, charset: str = "", name: str = "page") -> Documen
         raise LargePage(f"{name}: {tags:,} tags are over the limit of {MAX_TAGS:,}; split the page", subject=name)
     if multiplies(page, tags):
         markup = renamed(page)[0]
-    if isinstance(markup, str):
-        return _with_one_root(_parse(markup, positions=False))
-    parsed = _parse_bytes(markup, charset)
-    return _with_one_root(_parse(parsed, positions=False) if isinstance(parsed, str) else parsed)
+    parsed = markup if isinstance(markup, str) else _parse_bytes(markup, charset)
+    document = _parse(parsed, positions=False) if isinstance(parsed, str) else parsed
+    if _has_open_frame(document):
+        document = _parse(_without_frames(_decoded(markup, charset)), positions=False)
+    return _with_one_root(document)
+
+
+def _has_open_frame(document: Document) -> bool:
+    """Tell whether an <iframe> in a <noscript> has no end, as in ``<noscript><iframe src=x /></noscript>``.
+
+    A browser with scripts reads the noscript as one text; to this parser, the rest of the page is the frame's text.
+    """
+    return any("</noscript" in frame.text.lower() for frame in document.select("noscript iframe"))
+
+
+def _without_frames(text: str) -> str:
+    """Call the frames of noscripts ``embed``, which holds nothing; no place in the text changes."""
+    return _NOSCRIPT.sub(lambda part: _FRAME.sub("<embed ", part[0]), text)
 
 
 def _with_one_root(document: Document) -> Document:
@@ -366,7 +382,11 @@ def parse_with_places(text: str) -> tuple[Document, str, Sequence[int]]:
     added: Sequence[int] = ()
     if multiplies(text, _count_tags(text)):
         text, added = renamed(text)
-    return _with_one_root(_parse(text, positions=True)), text, added
+    document = _parse(text, positions=True)
+    if _has_open_frame(document):
+        text = _without_frames(text)
+        document = _parse(text, positions=True)
+    return _with_one_root(document), text, added
 
 
 def line_starts(text: str) -> Sequence[int]:

@@ -47,13 +47,14 @@ from .elements import (
     unread_kind,
 )
 from .formula import draws_formula, formula_text, plain_tex
-from .hidden import Inside, Styles, is_hidden, is_struck
+from .hidden import Inside, Styles, faded_in, is_hidden, is_struck
 from .icons import MAY_BE_ICONS, icon_words
 from .language import language_of
 from .layout import AFTER, APART, LINES, ON_LINE, RAW, STRUCK, UNSEEN, Layout, after, layout_of
 from .panels import opened_panels
 from .parse import FORMER, Document, Element, Text, parse, without_surrogates
 from .shadow import show_shadows
+from .streamed import place_streamed
 from .tree_builder import FILLED, START, GrowingTree, close_gaps, drop_doubled_noscripts, strike
 
 _ISOLATING: Final = frozenset({"caption", "object", "td", "th"})
@@ -186,6 +187,7 @@ def walk_page(
 def _walked(document: Document, with_origins: bool) -> _Walk:
     """Return the walk over a document."""
     show_shadows(document)
+    place_streamed(document)
     walk = _Walk(with_origins)
     walk.run(document)
     return walk
@@ -219,12 +221,14 @@ class _Walk(GrowingTree):
     """
 
     __slots__ = (
-        "content", "hidden", "layout", "mark", "marked", "panels", "parts", "settled", "styles", "told", "unread",
+        "content", "faded", "hidden", "layout", "mark", "marked", "panels", "parts", "settled", "styles", "told",
+        "unread",
     )  # fmt: skip
 
     def __init__(self, with_origins: bool) -> None:
         super().__init__(with_origins)
         self.content = 0
+        self.faded: set[Any] = set()
         self.hidden: Hidden = {}
         self.mark = -1
         self.marked: set[Any] = set()
@@ -242,6 +246,7 @@ class _Walk(GrowingTree):
         self.styles = Styles(document)
         marked = document.select(_MARKED)  # one native search is cheaper than a test of every element
         self.marked = set(marked)
+        self.faded = faded_in(document, self.styles)
         sheets = Sheets(document)
         self.hidden = hidden_by_sheets(document, sheets, self.styles)
         self.layout = layout_of(document, sheets, self.styles, self.marked)
@@ -271,7 +276,7 @@ class _Walk(GrowingTree):
                 nodes, mark = levels.pop()
                 if mark >= 0:
                     self._leave(mark)
-        self.marked, self.hidden, self.panels, self.parts = set(), {}, {}, {}
+        self.marked, self.faded, self.hidden, self.panels, self.parts = set(), set(), {}, {}, {}
         self.layout, self.told, self.settled, self.styles = {}, set(), set(), Styles(None)
         self.spacer = None  # free the DOM: each node holds the whole of it
 
@@ -372,7 +377,9 @@ class _Walk(GrowingTree):
 
     def _is_unseen(self, node: Element) -> bool:
         """Tell whether a reader does not see an element, whatever is around it."""
-        return node in self.marked and (node in self.hidden or is_hidden(node, self.styles))
+        if node in self.faded or node not in self.marked:
+            return False
+        return node in self.hidden or is_hidden(node, self.styles)
 
     def _shows_inside(self, node: Element) -> bool:
         """Tell whether elements inside a hidden one are seen; note the words around them, which are not."""
