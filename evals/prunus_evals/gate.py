@@ -1,9 +1,9 @@
 """The quality gate: numbers of the report half, computed as in the reports, against pinned floors.
 
 ``floors.json`` holds ``survival[task][system][budget][measure]`` and ``quotes[task][measure]``, which the harness
-measures, and ``articles[cleaner][measure]``, ``content[system][measure]``, ``extraction[system][measure]``,
-``segmentation[language][measure]`` and ``claims[system][measure]``, the parts (:mod:`.parts`). A missing floor fails
-the gate, so that no floor can be dropped by accident; a floor without a measured number fails it, too. Floors are set
+measures, and ``articles[cleaner][measure]``, ``content[system][measure]``, ``kinds[system][measure]``,
+``extraction[system][measure]``, ``segmentation[language][measure]`` and ``claims[system][measure]``, the parts
+(:mod:`.parts`). A missing floor fails the gate, so that no floor can be dropped by accident; a floor without a measured number fails it, too. Floors are set
 by :func:`pin`; :func:`refused` says which changes would lower a floor that nobody named.
 """
 
@@ -32,6 +32,7 @@ QUOTE_MEASURES = {"quote_first": "first", "quote_any": "any", "turned_away": "tu
 PARTS = {
     "articles": ((), ("survived",)),
     "content": (("prunus:body",), ("f",)),
+    "kinds": (("prunus:main",), ("all",)),
     "extraction": (("prunus",), ("f1",)),
     "segmentation": ((), ("right", "lossless")),
     "claims": (("prunus",), ("balanced",)),

@@ -3,7 +3,9 @@
 ``articles``: the share of a news article's words that cleaning keeps, in order; people marked the articles.
 ``content``: how well the main content of the same pages is the article (runs of four words, as in the
 article-extraction-benchmark). People marked no title and no captions: ``prunus:body`` leaves both out before it is
-measured, ``prunus:main`` does not. ``extraction``: which sentences of ten pages an extractor without a model chooses
+measured, ``prunus:main`` does not. ``kinds``: the same for pages of seven kinds (WCXB's dev pages), by words, in halves
+by site; the weights are learned on all of these pages, and ``prunus train content --check`` measures weights that are
+not. ``extraction``: which sentences of ten pages an extractor without a model chooses
 (HotpotQA). A sentence counts as chosen when half of its letters lie in a passage; a passage that covers no sentence
 counts as a wrong choice. ``segmentation``: published cases that are cut into exactly the right sentences. ``claims``:
 whether a check calls the claims of WiCE supported that people call so, and no others.
@@ -14,11 +16,14 @@ from __future__ import annotations
 import ast
 import html
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +40,7 @@ from prunus_evals.metrics import matching
 from prunus_evals.metrics.tagged import precision_recall_f1
 from prunus_evals.records import OutputFormat
 from prunus_evals.reference import Reference
-from prunus_evals.split import Half, digest, half
+from prunus_evals.split import Half, Wanted, digest, half
 from prunus_evals.systems.sentences import best
 from prunus_evals.tasks import paragraphs as paragraph_tasks
 from prunus_evals.visible import html_text, visible_text
@@ -172,6 +177,75 @@ def main_content(name: str, page: str) -> str:
         body.strip_tags(["h1", "figcaption"], recursive=True)
         output = body.html or ""
     return html_text(output)
+
+
+KINDS = ("article", "documentation", "service", "forum", "product", "listing", "collection")
+"""The kinds of pages of WCXB."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfKind:
+    """A page of WCXB: its kind, and the text that people marked."""
+
+    page: str
+    kind: str
+    html: str
+    marked: str
+
+
+def load_kinds(wanted: Wanted, limit: int | None = None) -> list[OfKind]:
+    """Return the pages of a half of the sites in which people marked any word, in the order of their key's digest."""
+    found = [
+        OfKind(row["id"], row["page_type"], row["html"], row["main_content"])
+        for row in rows("clean/wcxb")
+        if _WORD.search(row["main_content"]) and (wanted == "all" or half(_site(row["url"] or row["id"])) == wanted)
+    ]
+    return sorted(found, key=lambda one: digest(one.page))[:limit]
+
+
+def _site(address: str) -> str:
+    """Return the last two parts of the host of an address."""
+    return ".".join((urlsplit(address).hostname or address).split(".")[-2:])
+
+
+def kinds(wanted: Half, names: Sequence[str], limit: int | None) -> Rows:
+    """Compare the main content of every page of seven kinds with the marked text."""
+    pages = load_kinds(wanted, limit)
+    found: Rows = {}
+    for name in names:
+        begun = time.perf_counter()
+        texts = [_content_by(name)(one.html) for one in pages]
+        seconds = time.perf_counter() - begun
+        found[name] = by_kind(pages, texts) | {"ms a page": 1000 * seconds / len(pages)}
+    return found
+
+
+def by_kind(pages: Sequence[OfKind], texts: Sequence[str]) -> dict[str, Any]:
+    """Return the mean F of words over all pages, with its interval, and over the pages of each kind."""
+    scores = {one.page: [word_f(one.marked, text)] for one, text in zip(pages, texts, strict=True)}
+    of_kind = {kind: [scores[one.page][0] for one in pages if one.kind == kind] for kind in KINDS}
+    means = {kind: sum(some) / len(some) for kind, some in of_kind.items() if some}
+    return {"all": stats.mean(scores).numbers(None), **means, "pages": len(pages)}
+
+
+def word_f(marked: str, text: str) -> float:
+    """Return F of the words of a text, as a bag, against the marked text."""
+    wanted, got = (Counter(_WORD.findall(one.lower())) for one in (marked, text))
+    return 2 * sum((wanted & got).values()) / max(sum(wanted.values()) + sum(got.values()), 1)
+
+
+def _content_by(name: str) -> Callable[[str], str]:
+    """Return what gives the main content of a page as text.
+
+    :raises UnknownName: there is no such system, or its package is not installed.
+    """
+    if name == "trafilatura":
+        try:
+            extract = import_module(name).extract
+        except ImportError:
+            raise _unknown("kinds", f"{name} (pip install trafilatura)") from None
+        return lambda page: extract(page, include_comments=True) or ""
+    return partial(main_content, name)
 
 
 _WORD = re.compile(r"\w+")
@@ -391,6 +465,7 @@ _CHECKS: dict[str, Verdicts] = {"prunus": _by_prunus, "words": _by_words}
 
 _CLEANERS = ("prunus:html", "prunus:markdown", "prunus:text")
 _CONTENT = ("prunus:body", "prunus:main", "prunus:whole")
+_KINDS = ("prunus:main", "prunus:whole")
 _EXTRACTORS = ("prunus", "bm25:3", "bm25title:3", "everything")
 PARTS = {
     part.name: part
@@ -399,6 +474,8 @@ PARTS = {
              (*_CLEANERS, "reference"), _CLEANERS),
         Part("content", "main content of news pages against the article that people marked", content,
              _CONTENT, _CONTENT),
+        Part("kinds", "main content of pages of seven kinds against what people marked: F of words", kinds,
+             (*_KINDS, "trafilatura"), _KINDS),
         Part("extraction", "sentences of ten paragraphs that support the answer, without a model", extraction,
              _EXTRACTORS, _EXTRACTORS),
         Part("segmentation", "published cases that are cut into exactly the right sentences", segmentation),

@@ -2,7 +2,7 @@
 
 The pages are the dev halves of ``clean/articles`` (people marked the articles) and ``clean/readability`` (the output of
 another tool), and ``clean/wcxb``, the dev pages of WCXB, of seven kinds (people marked them). A unit is content if
-most of its runs of four words stand in the marked text.
+most of its words stand in the marked text.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import compress
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,12 +21,13 @@ from numpy.typing import NDArray
 
 from prunus.pages.clean.walk import walk_page
 from prunus.pages.main.features import FEATURES, UNSURE, Floats, Units, units_of
-from prunus.pages.main.keep import Network, with_context
+from prunus.pages.main.keep import Network, chosen, with_context
 from prunus_evals.data import rows
-from prunus_evals.split import half
+from prunus_evals.parts import OfKind, by_kind, load_kinds
+from prunus_evals.split import Half, Wanted, half
 
 _WORD: Final = re.compile(r"\w+")
-_RUN: Final = 4
+_ALONE: Final = 0.7  # of a word, where the words beside it are not marked
 _FOLDS: Final = 5
 _EPOCHS: Final = 10
 _HIDDEN: Final = 12
@@ -37,8 +40,7 @@ _LEAST: Final = 20  # words of the marked text; a page with fewer teaches nothin
 _COMMENTS: Final = 3.0
 """Weight of comments: few pages of the training data hold any."""
 
-_ALL_DEV: Final = "clean/wcxb"
-_SETS: Final = {"clean/articles": "article_body", "clean/readability": "expected_html", _ALL_DEV: "main_content"}
+_SETS: Final = {"clean/articles": "article_body", "clean/readability": "expected_html"}
 """The sets, and the field of each that holds what was marked."""
 
 _CAPTION, _COMMENT = FEATURES.index("near-name:caption"), FEATURES.index("name:comment")
@@ -54,42 +56,64 @@ class Marked:
     weights: Floats
 
 
-def load() -> list[Marked]:
-    """Return the marked pages of the dev halves."""
+def load(of_sites: Wanted = "all") -> list[Marked]:
+    """Return the marked pages of the dev halves.
+
+    :param of_sites: the half of the sites of WCXB.
+    """
     found = []
     for name, marked in _SETS.items():
         for row in rows(name):
-            if name != _ALL_DEV and half(row["id"]) != "dev":
-                continue
-            by_people = name != "clean/readability"
-            text = row[marked] if by_people else walk_page(row[marked], "", "page")[0].canonical
-            units = units_of(*walk_page(row["html"], "", "page", with_origins=True))
-            if units is not None and len(_words(text)) >= _LEAST:
-                labels = labels_of(units.texts, text)
-                found.append(Marked(units, labels, _weights(units, labels, by_people)))
+            if half(row["id"]) == "dev":
+                by_people = name != "clean/readability"
+                text = row[marked] if by_people else walk_page(row[marked], "", "page")[0].canonical
+                found += _marked(row["html"], text, by_people)
+    for page in load_kinds(of_sites):
+        found += _marked(page.html, page.marked, True)
     return found
 
 
-def labels_of(texts: Sequence[str], marked: str) -> Floats:
-    """Return 1 for each text that stands in the marked text, else 0.
+def _marked(page: str, text: str, by_people: bool) -> list[Marked]:
+    """Return a page with its labels; nothing where it teaches nothing."""
+    units = units_of(*walk_page(page, "", "page", with_origins=True))
+    if units is None or len(_words(text)) < _LEAST:
+        return []
+    labels = labels_of(units.texts, text)
+    return [Marked(units, labels, _weights(units, labels, by_people))]
 
-    A text of fewer than four words counts only between two longer ones that do.
+
+def check(report: Callable[[str], None]) -> dict[str, Any]:
+    """Return F by kind of page for weights that were learned on the pages of other sites, for both halves."""
+    pages: list[OfKind] = []
+    texts: list[str] = []
+    halves: tuple[Half, Half] = ("dev", "report")
+    for learned, measured in (halves, halves[::-1]):
+        weights = train(load(learned), report)
+        first, second = Network(weights["first"]), Network(weights["second"])
+        for page in load_kinds(measured):
+            tree, origins = walk_page(page.html, "", "page", with_origins=True)
+            units = units_of(tree, origins)
+            kept = None
+            if units is not None:
+                kept = chosen(tree, units, second(with_context(units, first(units.features))))[0]
+            pages.append(page)
+            texts.append(tree.canonical if units is None or kept is None else "\n".join(compress(units.texts, kept)))
+    return by_kind(pages, texts)
+
+
+def labels_of(texts: Sequence[str], marked: str) -> Floats:
+    """Return 1 for each text most of whose words stand in the marked text, in its order, else 0.
+
+    Words in runs of two and more count in full, a single word less: it may be there by chance.
     """
-    words = _words(marked)
-    runs = {tuple(words[place : place + _RUN]) for place in range(len(words))}
-    line = f" {' '.join(words)} "
-    labels = np.zeros(len(texts), np.float32)
     split = [_words(text) for text in texts]
-    for place, own in enumerate(split):
-        if len(own) >= _RUN:
-            inside = [tuple(own[start : start + _RUN]) in runs for start in range(len(own) - _RUN + 1)]
-            labels[place] = sum(inside) * 2 > len(inside)
-    sure = np.flatnonzero(labels)
-    for place in range(sure[0], sure[-1]) if len(sure) else ():
-        own = split[place]
-        if 0 < len(own) < _RUN and f" {' '.join(own)} " in line:
-            labels[place] = 1
-    return labels
+    words = [word for own in split for word in own]
+    found = np.zeros(len(words), np.float32)
+    for place, _, length in SequenceMatcher(None, words, _words(marked), autojunk=False).get_matching_blocks():
+        found[place : place + length] = 1.0 if length > 1 else _ALONE
+    sizes = np.asarray([len(own) for own in split])
+    of_each = np.bincount(np.repeat(np.arange(len(split)), sizes), found, minlength=len(split))
+    return (of_each > sizes / 2).astype(np.float32)
 
 
 def _words(text: str) -> list[str]:

@@ -24,13 +24,14 @@ class Tree(NodeArrays):
 
     ``main`` tells which nodes are the page's main content: 0 dropped, 1 kept, 2 an ancestor of a kept node; None where
     the whole page is, or where nobody asked. ``parts`` holds the (start, end) of kept text nodes of which only a part
-    is main content. ``warnings`` says what a reader of the document should know of how it was read. ``read_at`` says
-    when it was fetched, ISO 8601; '' for what was not fetched.
+    is main content. ``main_confidence`` is how well the choice is expected to agree with a person's, as F of words from
+    0 to 1; None where nobody asked. ``warnings`` says what a reader of the document should know of how it was read.
+    ``read_at`` says when it was fetched, ISO 8601; '' for what was not fetched.
     """
 
     __slots__ = (
-        "_canonical", "_forms", "_markup", "_starts", "_xpaths", "document", "lang", "main", "parts", "published",
-        "read_at", "snapshot", "title", "url", "warnings",
+        "_canonical", "_forms", "_markup", "_starts", "_xpaths", "document", "lang", "main", "main_confidence", "parts",
+        "published", "read_at", "snapshot", "title", "url", "warnings",
     )  # fmt: skip
 
     def __init__(
@@ -46,6 +47,7 @@ class Tree(NodeArrays):
         self.snapshot = ""
         self.warnings: Sequence[str] = ()
         self.main: bytearray | None = None
+        self.main_confidence: float | None = None
         self.parts: dict[int, list[tuple[int, int]]] = {}
         self._canonical: str | None = None
         self._forms: Forms = {}

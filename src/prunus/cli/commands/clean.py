@@ -97,6 +97,7 @@ class CleaningJob:
                 "words": _kept_words(tree),
                 "snapshot": tree.snapshot,
                 "metadata": asdict(known_metadata(tree)),
+                **({"main_confidence": round(tree.main_confidence, 3)} if tree.main_confidence is not None else {}),
                 **({"warnings": list(tree.warnings)} if tree.warnings else {}),
                 "seconds": round(time.perf_counter() - started, 6),
             }

@@ -104,7 +104,15 @@ _fill()
 def name_mask(names: str) -> int:
     """Return the kinds, as bits, that the names of an element speak of."""
     mask = 0
-    for match in _NAME.finditer(names[:_LONGEST].lower()):
+    for name in names[:_LONGEST].split():
+        mask |= _mask_of_one(name)
+    return mask
+
+
+@lru_cache(16_384)  # frameworks make their lists of names from few
+def _mask_of_one(name: str) -> int:
+    mask = 0
+    for match in _NAME.finditer(name.lower()):
         mask |= 1 << ((match.lastindex or 1) - 1)
     return mask
 

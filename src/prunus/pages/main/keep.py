@@ -10,7 +10,7 @@ their weights are in ``weights.json``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
@@ -105,36 +105,29 @@ def _best_run(gains: Floats) -> tuple[int, int]:
 
 Bools = NDArray[np.bool_]
 
-_SURE: Final = 0.45
-_AROUND: Final = 0.4  # how much the mean of the element around a unit moves its score
-_APART: Final = tuple(FEATURES.index(f"name:{kind}") for kind in ("comment", "notice", "related"))
-_ENOUGH: Final = 60  # words of content beside which comments, notices and related pages may be dropped
-_MOST: Final = 2  # times the content of these that the rest must hold: a thread is made of comments
-_LEAST: Final = 25  # words of content; a page with fewer, that are less than half of it, is kept whole
-_PART: Final = 0.25  # share of a page without menus and the like; a page with a smaller share of content keeps the rest
-_CERTAIN: Final = 0.75
-_SHORT: Final = 150  # words of content; a page with fewer may be a list of other pages
-_POSSIBLE: Final = 0.15  # score of what such a page keeps; of sentences a third
-_CHROME: Final = [INSIDE.index(tags) for tags in (("nav",), ("footer",), ("aside",), ("form", "fieldset"))]
-_HEADER, _CELL = INSIDE.index(("header",)), INSIDE.index(("td", "th"))
-_BODIES: Final = [INSIDE.index(("article",)), INSIDE.index(("main",))]
-_SENTENCE: Final = FEATURES.index("own:sentence")
-_DENSEST: Final = FEATURES.index("place:densest")
-_ADVERT: Final = FEATURES.index("name:advert")
-_NOTICE: Final = FEATURES.index("name:notice")
+_SURE: Final = 0.9
+"""Confidence from which on the parts of a page are judged one by one, and strictly."""
+
+_STRICT: Final = 1.25
+"""How much higher the bar is on such a page than the best expected F asks for."""
+
+_UNSURE: Final = 0.2
+"""Confidence below which a page is kept whole: the choice is then no better than the page (``docs/evaluation.md``)."""
+
 _TITLE, _H1 = (INSIDE.index((tag,)) for tag in ("title", "h1"))
 _HEADINGS: Final = [number for number, tags in enumerate(INSIDE) if tags[0] in ("h1", "h2", "h3")]
 _LIKE_TITLE: Final = FEATURES.index("own:like_title")
+_ADVERT: Final = FEATURES.index("name:advert")
 _NOTHING: Final = 9
 _GAP: Final = 30.0  # words that may be dropped between a heading and its text
 _TOOLS: Final = ("editsection", "headerlink", "anchor-link", "anchorjs")
 """Parts of the names of links in headings that are tools of the site: "[edit]" and the mark that links to a place."""
 
-_LISTS: Final = frozenset({"ul", "ol", "dl"})
 _LINKED: Final = FEATURES.index("own:link_share")
-_DATA: Final = 0.2  # mean score from which a table is kept whose words are not mostly links, as an infobox
+_DATA: Final = 0.1
+_HEAD: Final = 0.6
 _PROSE: Final = 30
-"""Mean words of a unit from which a table or a list is taken for the page's layout, and its parts are judged alone."""
+"""Mean words of a unit from which a table is taken for the page's layout, and its parts are judged alone."""
 
 
 def clean_with_main(markup: str | bytes, charset: str, name: str) -> Tree:
@@ -157,8 +150,11 @@ def main_mask(tree: Tree, origins: Sequence[Any]) -> bytearray | None:
     units = units_of(tree, origins)
     if units is None:
         return None
-    kept = chosen(tree, units, score(units))
-    return _mask(tree, units, kept, _tools(tree, units, kept, origins)) if kept is not None else None
+    kept, tree.main_confidence = chosen(tree, units, score(units))
+    if kept is None:
+        tree.warnings = [*tree.warnings, "what is the page's own content is not clear: the whole page is kept"]
+        return None
+    return _mask(tree, units, kept, _tools(tree, units, kept, origins))
 
 
 def main_spans(tree: Tree) -> list[tuple[int, int]] | None:
@@ -178,38 +174,48 @@ def main_spans(tree: Tree) -> list[tuple[int, int]] | None:
     return spans
 
 
-def chosen(tree: Tree, units: Units, values: Floats) -> Bools | None:
-    """Return which units are kept; None for all."""
-    words = units.words
+def chosen(tree: Tree, units: Units, values: Floats) -> tuple[Bools | None, float]:
+    """Return which units are kept, None for all; and how sure that is, see :attr:`.Tree.main_confidence`.
+
+    :param values: the number of each unit, from :func:`score`.
+    """
     is_title = units.inside[:, _TITLE]
-    body = ~is_title
-    values = _as_groups(units, values)
-    apart = (units.features[:, _APART] > 0).any(axis=1) & (units.features[:, _DENSEST] == 0)
-    rest, less = (float(words[(values > 0.5) & part & body].sum()) for part in (~apart, apart))
-    apart &= rest >= max(_ENOUGH, _MOST * less)
-    values = np.where(apart, values / 2, values)
-    size = np.concatenate(([0.0], np.cumsum(words + 0.5)))
-    mass = np.concatenate(([0.0], np.cumsum((words + 0.5) * values)))
-    lo, hi = units.levels[1]
-    around = (mass[hi] - mass[lo]) / np.maximum(size[hi] - size[lo], 0.5)
-    kept: Bools = (values + _AROUND * (around - 0.5) > _SURE) & body
-    kept = _without_repeats(units, kept)
-    for tags in ({"table"}, _LISTS):
-        _keep_whole(tree, units, kept, values, frozenset(tags))
-    if float(words[kept].sum()) < _SHORT:
-        kept = _of_no_article(units, values, kept, body & ~apart)
-        if float(words[kept].sum()) < min(_LEAST, float(words[body].sum()) / 2):
-            return None
+    words = units.words * ~is_title
+    kept, sure = _best_choice(words, values)
+    if sure >= _SURE:  # an article: what is doubtful beside it is mostly teasers
+        bar = sure / 2 * _STRICT
+        kept = values >= bar
+    else:
+        values = _as_groups(units, values)
+        kept, sure = _best_choice(words, values)
+        bar = sure / 2
+    if sure < _UNSURE:
+        return None, sure
+    kept = _without_repeats(units, _with_heads(units, values, kept, bar))
+    _keep_tables_whole(tree, units, kept, values)
     top = _title_heading(units, kept)
     _headings(units, kept, values)
     if top >= 0:
         kept[top] = True
     else:
         kept |= is_title
-    headings = np.flatnonzero(units.inside[:, _H1] & body & (words > 0))
+    headings = np.flatnonzero(units.inside[:, _H1] & ~is_title & (units.words > 0))
     if len(headings) == 1:  # the only one, though another heading may be more like the title
         kept[headings[0]] = True
-    return kept
+    return kept, sure
+
+
+def _best_choice(words: Floats, values: Floats) -> tuple[Bools, float]:
+    """Return the units whose words have the best expected F, and that F, from 0 to 1.
+
+    ``values`` are taken for chances. The best choice is then all units from some number on, which differs from page to
+    page: an article's paragraphs are sure, the cards of a listing are not (Lewis, SIGIR 1995; Ye et al., ICML 2012).
+    """
+    order = np.argsort(-values, kind="stable")
+    right, size = np.cumsum((values * words)[order]), np.cumsum(words[order])
+    expected = 2 * right / np.maximum(size + right[-1], 1e-9)
+    best = expected.argmax().item()
+    return values >= values[order[best]], expected[best].item()
 
 
 def _as_groups(units: Units, values: Floats) -> Floats:
@@ -229,25 +235,14 @@ def _as_groups(units: Units, values: Floats) -> Floats:
     return np.where((units.role > 0) & judged & many, mean(units.role, values), values).astype(np.float32)
 
 
-def _of_no_article(units: Units, values: Floats, kept: Bools, body: Bools) -> Bools:
-    """Return what is kept of a page on which little looks like content: a home page, a listing, a form, a short note.
+def _with_heads(units: Units, values: Floats, kept: Bools, bar: float) -> Bools:
+    """Keep the names and dates of posts that are kept, which score a little less than their texts.
 
-    It is what was kept, or what may be content where that is more than twice as much, or, where both are small parts of
-    the page, everything but menus, asides, footers, forms and notices.
+    :param bar: the number from which on units are kept.
     """
-    words = units.words
-    chrome = units.inside[:, _CHROME].any(axis=1) | (units.features[:, _NOTICE] > 0)
-    chrome |= units.inside[:, _HEADER] & ~units.inside[:, _BODIES].any(axis=1)
-    chrome |= (units.features[:, _LINKED] > 0.8) & ~units.inside[:, _CELL]
-    rest = body & ~chrome
-    sentence = units.features[:, _SENTENCE] > 0
-    parts = _without_repeats(units, rest & (values > np.where(sentence, _POSSIBLE / 3, _POSSIBLE)))
-    if float(words[parts].sum()) > 2 * float(words[kept].sum()):
-        kept = parts
-    certain = float(words[kept & (values > _CERTAIN)].sum())
-    if certain < _LEAST and float(words[kept].sum()) < _PART * float(words[rest].sum()):
-        kept = _without_repeats(units, rest)
-    return kept
+    size, of_kept = (np.bincount(units.part, units.words * some) for some in (np.ones(len(kept)), kept))
+    mostly = (of_kept * 2 > size)[units.part]
+    return kept | ((units.part > 0) & mostly & (values > bar * _HEAD))
 
 
 def _without_repeats(units: Units, kept: Bools) -> Bools:
@@ -270,40 +265,23 @@ def _without_repeats(units: Units, kept: Bools) -> Bools:
     return kept
 
 
-def _keep_whole(tree: Tree, units: Units, kept: Bools, values: Floats, tags: frozenset[str]) -> None:
-    """Keep or drop tables or lists as wholes, by the mean score of their words; those of the layout stay.
+def _keep_tables_whole(tree: Tree, units: Units, kept: Bools, values: Floats) -> None:
+    """Keep or drop each table as a whole, by the mean number of its words; those of the layout stay as they are.
 
-    Three and more beside each other, as below the headings of a changelog, have one mean.
+    A table whose words are not mostly links is data, as an infobox is, and needs a lower mean: people who mark articles
+    leave many tables out, and those who ask look for them.
     """
-    first, words = units.first, units.words + 0.5
-    size = np.concatenate(([0.0], np.cumsum(words)))
-    mass = np.concatenate(([0.0], np.cumsum(words * values)))
-    links = np.concatenate(([0.0], np.cumsum(words * units.features[:, _LINKED])))
-    beside: dict[int, list[tuple[int, int]]] = {}
-    for node in _outermost(tree, tags):
-        lo, hi = np.searchsorted(first, (node, tree.end[node])).tolist()
-        if hi > lo and size[hi] - size[lo] < _PROSE * (hi - lo):
-            beside.setdefault(tree.parent[node], []).append((lo, hi))
-    for spans in beside.values():
-        ends = np.asarray(spans).T
-        sums = mass[ends[1]] - mass[ends[0]], size[ends[1]] - size[ends[0]]
-        means = sums[0] / sums[1] if len(spans) < ALIKE else np.full(len(spans), sums[0].sum() / sums[1].sum())
-        for (lo, hi), mean in zip(spans, means.tolist(), strict=True):
-            before, after = bool(kept[max(lo - 1, 0)]), bool(kept[min(hi, len(kept) - 1)])
-            bar = _SURE - 0.1 * (before + after)
-            if (links[hi] - links[lo]) * 2 < size[hi] - size[lo] and ("table" in tags or (before and after)):
-                bar = _DATA
-            if mean > bar or words[lo:hi][kept[lo:hi]].sum() * 2 < words[lo:hi].sum():
-                kept[lo:hi] = mean > bar
-
-
-def _outermost(tree: Tree, tags: frozenset[str]) -> Iterator[int]:
-    """Yield the elements with these tags that are in no other such element."""
-    node, end = 0, 0
+    words = units.words + 0.5
+    sums = np.zeros((4, len(words) + 1))
+    np.cumsum((words, words * values, words * kept, words * units.features[:, _LINKED]), axis=1, out=sums[:, 1:])
+    end = 0
     for node, tag in enumerate(tree.tag):
-        if tag in tags and node >= end:
+        if tag == "table" and node >= end:  # in no other table
             end = tree.end[node]
-            yield node
+            lo, hi = np.searchsorted(units.first, (node, end)).tolist()
+            size, mass, shown, linked = (sums[:, hi] - sums[:, lo]).tolist()
+            if hi > lo and size < _PROSE * (hi - lo):
+                kept[lo:hi] = 2 * shown > size or (mass > _DATA * size and linked < 0.8 * size)
 
 
 def _title_heading(units: Units, kept: Bools) -> int:
@@ -318,7 +296,7 @@ def _title_heading(units: Units, kept: Bools) -> int:
 
 
 def _headings(units: Units, kept: Bools, values: Floats) -> None:
-    """Keep the headings of what is kept: a heading belongs to the text after it, or to the headings below it."""
+    """Keep the headings of what is kept too: a heading belongs to the text after it, or to the headings below it."""
     levels = np.zeros(len(kept), np.int64)
     for level, group in enumerate(_HEADINGS, 1):
         levels[units.inside[:, group]] = level
@@ -330,7 +308,7 @@ def _headings(units: Units, kept: Bools, values: Floats) -> None:
             follows = 0 if result[place] else _NOTHING if gap > _GAP else follows
         else:
             leads = follows == 0 or level < follows < _NOTHING
-            result[place] = leads and sure[place] > 0.1
+            result[place] |= leads and sure[place] > 0.1
             follows = level if result[place] else follows
     kept[:] = result
 
