@@ -3,8 +3,9 @@
 ``floors.json`` holds ``survival[task][system][budget][measure]`` and ``quotes[task][measure]``, which the harness
 measures, and ``articles[cleaner][measure]``, ``content[system][measure]``, ``kinds[system][measure]``,
 ``extraction[system][measure]``, ``segmentation[language][measure]`` and ``claims[system][measure]``, the parts
-(:mod:`.parts`). A missing floor fails the gate, so that no floor can be dropped by accident; a floor without a measured number fails it, too. Floors are set
-by :func:`pin`; :func:`refused` says which changes would lower a floor that nobody named.
+(:mod:`.parts`). A missing floor fails the gate, so that no floor can be dropped by accident; a floor without a measured
+number fails it, too. Floors are set by :func:`pin`; :func:`refused` says which changes would lower a floor that nobody
+named.
 """
 
 from __future__ import annotations

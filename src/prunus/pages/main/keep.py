@@ -125,7 +125,11 @@ _TOOLS: Final = ("editsection", "headerlink", "anchor-link", "anchorjs")
 
 _LINKED: Final = FEATURES.index("own:link_share")
 _DATA: Final = 0.1
+"""Mean number of a table's words from which it is kept where its words are not mostly links."""
+
 _HEAD: Final = 0.6
+"""Share of the bar from which on the names and dates of kept posts are kept."""
+
 _PROSE: Final = 30
 """Mean words of a unit from which a table is taken for the page's layout, and its parts are judged alone."""
 
@@ -191,7 +195,7 @@ def chosen(tree: Tree, units: Units, values: Floats) -> tuple[Bools | None, floa
         bar = sure / 2
     if sure < _UNSURE:
         return None, sure
-    kept = _without_repeats(units, _with_heads(units, values, kept, bar))
+    kept = _without_repeats(units, _with_heads(units, values, kept, bar) & ~is_title)
     _keep_tables_whole(tree, units, kept, values)
     top = _title_heading(units, kept)
     _headings(units, kept, values)
