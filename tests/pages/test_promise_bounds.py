@@ -185,6 +185,16 @@ HOSTILE: dict[str, tuple[Callable[[int], str], int]] = {
     "hidden in hidden": (lambda n: "<div style='visibility:hidden'>" * n + "<p style='visibility:visible'>words", 400),
     "aria-hidden twins": (lambda n: "<span aria-hidden=true>a</span><span>a</span>" * n, 5_000),
     "noscripts": (lambda n: "<noscript>a b</noscript><p>a b" * n, 1_600),
+    "pages that fade in": (lambda n: "<div>" * 400 + "<b style='opacity:0'>some words</b>" * n, 1_500),
+    "open frames": (lambda n: "words<noscript><iframe /></noscript>" + "<noscript><iframe>" * n, 10_000),
+    "streamed parts": (
+        lambda n: (
+            "<body>words"
+            + "".join(f"<!--$?--><template id=B:{i}></template><i hidden id=S:{i}>a</i>" for i in range(n))
+            + "".join(f'<script>$RC("B:{i}","S:{i}")</script>' for i in range(n))
+        ),
+        2_000,
+    ),
     "images": (lambda n: "<img src=a alt=b>" * n, 5_000),
     "pictures in noscript": (lambda n: "<img src=a><noscript><img src=a></noscript>" * n + "words", 3_000),
     "figures": (lambda n: "<figure><img src=a alt=b><figcaption>c</figure>" * n, 1_500),

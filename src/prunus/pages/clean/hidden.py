@@ -77,19 +77,29 @@ def faded_in(document: Document, styles: Styles) -> set[Any]:
         for element in document.select("[style*='opacity' i],[style*='visibility' i]")
         if _fades(element.attr("style") or "", styles) and not _has_hidden_attribute(element)
     }
-    outermost = [one for one in found if not any(above in found or _is_apart(above, styles) for above in one.ancestors)]
+    apart: dict[Any, bool] = {}  # whether each element that was seen is in another one, or hidden whatever fades in
+    outermost = [one for one in found if not _is_apart(one.parent, found, apart, styles)]
     return found if hides_most(document, outermost) else set()
+
+
+def _is_apart(node: Any, found: set[Any], apart: dict[Any, bool], styles: Styles) -> bool:
+    """Tell whether an element or one around it is in ``found`` or hidden; remember it for all of them in ``apart``."""
+    path = []
+    while isinstance(node, Element) and node not in apart:
+        path.append(node)
+        if node in found or is_hidden(node, styles):
+            apart[node] = True
+            break
+        node = node.parent
+    result = apart.get(node, False)
+    apart.update(dict.fromkeys(path, result))
+    return result
 
 
 def _fades(style: str, styles: Styles) -> bool:
     """Tell whether a style hides by ``opacity`` or ``visibility`` alone."""
     values = {name: value for name, value in styles.values(style).items() if name not in _FADES}
     return bool(styles.unseen_by(style)) and not unseen_by(values)
-
-
-def _is_apart(node: object, styles: Styles) -> bool:
-    """Tell whether an element is hidden whatever fades in."""
-    return isinstance(node, Element) and is_hidden(node, styles)
 
 
 def hides_most(document: Document, outermost: Sequence[Element]) -> bool:

@@ -137,8 +137,7 @@ _BAD: Final = re.compile(
 """Bytes that are no UTF-8, decoded as surrogates. The group matches letters that were cut off: the first byte of one
 would be a capital letter of windows-1252, which hardly ever stands alone."""
 
-_NOSCRIPT: Final = re.compile(r"<noscript\b.*?</noscript", re.IGNORECASE | re.DOTALL)
-_FRAME: Final = re.compile(r"<iframe(?=[\s/>])", re.IGNORECASE)
+_IN_NOSCRIPT: Final = re.compile(r"<(?:/?noscript|iframe)(?=[\s/>])", re.IGNORECASE)
 _LINE_END: Final = re.compile(r"\r\n?|\n")
 _TAG_NAME: Final = re.compile(r"<([A-Za-z][^\t\n\f\r />]*)")
 
@@ -327,7 +326,17 @@ def _has_open_frame(document: Document) -> bool:
 
 def _without_frames(text: str) -> str:
     """Call the frames of noscripts ``embed``, which holds nothing; no place in the text changes."""
-    return _NOSCRIPT.sub(lambda part: _FRAME.sub("<embed ", part[0]), text)
+    inside = False
+
+    def renamed(tag: re.Match[str]) -> str:
+        nonlocal inside
+        name = tag[0].lower()
+        if name == "<iframe":
+            return "<embed " if inside else tag[0]
+        inside = name == "<noscript"
+        return tag[0]
+
+    return _IN_NOSCRIPT.sub(renamed, text)
 
 
 def _with_one_root(document: Document) -> Document:

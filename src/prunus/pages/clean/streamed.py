@@ -20,7 +20,7 @@ _END: Final = "/$"
 """Comments around what is shown while a part loads."""
 
 _PARTS: Final = "[hidden][id],table[hidden] tbody[id],table[hidden] tr[id],table[hidden] colgroup[id]"
-_MOST: Final = 5_000  # moves of a page
+_MOST: Final = 1_000  # moves of a page, and nodes that are shown while a part loads
 
 
 def place_streamed(document: Document) -> None:
@@ -43,12 +43,12 @@ def _while_loading(place: Any) -> list[Any]:
     """Return the nodes from a place to the end of its boundary; none where it has no end."""
     depth = 0
     between: list[Any] = []
-    for node in place.next_siblings:
+    node = place.next_sibling
+    while node is not None and len(between) < _MOST:
         if isinstance(node, Comment):
-            if node.data == _END:
-                if not depth:
-                    return between
-                depth -= 1
-            depth += node.data in _BEGIN
+            if node.data == _END and not depth:
+                return between
+            depth += (node.data in _BEGIN) - (node.data == _END)
         between.append(node)
+        node = node.next_sibling
     return []
