@@ -185,7 +185,7 @@ HOSTILE: dict[str, tuple[Callable[[int], str], int]] = {
     "hidden in hidden": (lambda n: "<div style='visibility:hidden'>" * n + "<p style='visibility:visible'>words", 400),
     "aria-hidden twins": (lambda n: "<span aria-hidden=true>a</span><span>a</span>" * n, 5_000),
     "noscripts": (lambda n: "<noscript>a b</noscript><p>a b" * n, 1_600),
-    "pages that fade in": (lambda n: "<div>" * 400 + "<b style='opacity:0'>some words</b>" * n, 1_500),
+    "pages that fade in": (lambda n: "words" + "<div>" * 400 + "<b style='opacity:0'>some words</b>" * n, 1_500),
     "open frames": (lambda n: "words<noscript><iframe /></noscript>" + "<noscript><iframe>" * n, 10_000),
     "streamed parts": (
         lambda n: (
