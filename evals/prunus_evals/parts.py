@@ -239,12 +239,15 @@ def _content_by(name: str) -> Callable[[str], str]:
 
     :raises UnknownName: there is no such system, or its package is not installed.
     """
-    if name == "trafilatura":
-        try:
+    try:
+        if name == "trafilatura":
             extract = import_module(name).extract
-        except ImportError:
-            raise _unknown("kinds", f"{name} (pip install trafilatura)") from None
-        return lambda page: extract(page, include_comments=True) or ""
+            return lambda page: extract(page, include_comments=True) or ""
+        if name == "resiliparse":
+            plain_text = import_module("resiliparse.extract.html2text").extract_plain_text
+            return lambda page: str(plain_text(page, main_content=True, comments=True))
+    except ImportError:
+        raise _unknown("kinds", f"{name} (pip install {name})") from None
     return partial(main_content, name)
 
 
@@ -475,7 +478,7 @@ PARTS = {
         Part("content", "main content of news pages against the article that people marked", content,
              _CONTENT, _CONTENT),
         Part("kinds", "main content of pages of seven kinds against what people marked: F of words", kinds,
-             (*_KINDS, "trafilatura"), _KINDS),
+             (*_KINDS, "trafilatura", "resiliparse"), _KINDS),
         Part("extraction", "sentences of ten paragraphs that support the answer, without a model", extraction,
              _EXTRACTORS, _EXTRACTORS),
         Part("segmentation", "published cases that are cut into exactly the right sentences", segmentation),
