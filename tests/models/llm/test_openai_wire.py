@@ -362,12 +362,12 @@ def test_the_stages_of_an_answer_share_one_wait_for_a_server_that_is_down() -> N
         async with serving(hang) as server:
             model = engine(server, connect=0.4, backoff=0.15)
         started = time.monotonic()
-        for _ in range(3):  # pauses of 0.15 and 0.3 s would be 0.45 s for each
+        for _ in range(3):  # pauses of 0.15 and 0.3 s for each would be 1.35 s
             with pytest.raises(OutsideFailed):
                 await collect(model)
         return time.monotonic() - started
 
-    assert 0.15 <= run(check()) < 0.7
+    assert 0.15 <= run(check()) < 1.2
 
 
 def test_a_server_that_comes_back_is_asked_again() -> None:
