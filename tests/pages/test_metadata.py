@@ -84,6 +84,16 @@ def test_microdata_of_an_article_are_read_and_those_of_other_items_are_not() -> 
     assert (known.title, known.authors, known.published) == ("Tides", ("Ada Moor",), "2024-11-05")
 
 
+def test_what_is_said_of_a_comment_is_not_said_of_the_page() -> None:
+    comment = '<div itemprop=comment itemscope itemtype="https://schema.org/Comment"><b itemprop=author>Eve</b>'
+    comment += '<time itemprop=datePublished datetime="2025-01-02">later</time></div>'
+    author = "<span itemprop=author itemscope><b itemprop=name>Ada Moor</b></span>"
+    asked = '<time itemprop=dateCreated datetime="2024-11-05">then</time>'
+    question = f'<main itemscope itemtype="https://schema.org/Question">{comment}{author}{asked}{comment}</main>'
+    known = prunus.metadata(page(body=f"<h1>Tides</h1>{question}"))
+    assert (known.authors, known.published) == (("Ada Moor",), "2024-11-05")
+
+
 def test_the_date_of_time_elements_counts_only_where_all_agree() -> None:
     one, two = '<time datetime="2024-11-05">a</time>', '<time datetime="2024-11-06">b</time>'
     assert prunus.metadata(page(body=one + one)).published == "2024-11-05"

@@ -106,7 +106,8 @@ def metadata_of(document: Document, base: str = "") -> Metadata:
         title=(_without_site(title, site_name) or _first(_heading(document), _name_in(base)))[: LONGEST["title"]],
         authors=_authors(names),
         published=_date(language, _text(item.get("datePublished")), *said(_PUBLISHED),
-                        *_properties(scope, "datePublished"), _time(document)),
+                        *_properties(scope, "datePublished"), _text(item.get("dateCreated")),
+                        *_properties(scope, "dateCreated"), _time(document)),
         modified=_date(language, _text(item.get("dateModified")), *said(_MODIFIED),
                        *_properties(scope, "dateModified")),
         language=language,
@@ -197,15 +198,27 @@ def _microdata(document: Document) -> Element | None:
 
 
 def _properties(scope: Element | None, *path: str) -> list[str]:
-    """Return the values of a property of a microdata item; of a property in it where the path has two names."""
+    """Return the values of a property of a microdata item; of a property in it where the path has two names.
+
+    What is a property of an item inside this one, as the author of a comment, is left out.
+    """
     if scope is None:
         return []
     values: list[str] = []
-    for element in scope.select(f"[itemprop~={path[0]}]")[:_MAX_AUTHORS]:
+    named = scope.select(f"[itemprop~={path[0]}]")[:_MAX_ITEMS]
+    for element in [element for element in named if _item_around(element) == scope][:_MAX_AUTHORS]:
         inner = element.select_one(f"[itemprop~={path[1]}]") if len(path) > 1 else None
         chosen = inner or element
         values.append(chosen.attr("content") or chosen.attr("datetime") or chosen.text[:4_000])
     return values
+
+
+def _item_around(element: Element) -> Element | None:
+    """Return the nearest microdata item around an element."""
+    around = element.parent
+    while isinstance(around, Element) and around.attr("itemscope") is None:
+        around = around.parent
+    return around if isinstance(around, Element) else None
 
 
 def _title(document: Document) -> str:
