@@ -84,6 +84,26 @@ def test_microdata_of_an_article_are_read_and_those_of_other_items_are_not() -> 
     assert (known.title, known.authors, known.published) == ("Tides", ("Ada Moor",), "2024-11-05")
 
 
+@pytest.mark.parametrize(
+    ("body", "authors"),
+    [
+        ("<p class=byline>By Ada Moor</p>", ("Ada Moor",)),
+        ("<p class='post byline'>Written by <a rel=author href=/a>Ada Moor</a> on 5 November 2024</p>", ("Ada Moor",)),
+        ("<span class=author>Toby Quill</span><a rel=author href=/q>toby quill</a>", ("Toby Quill",)),
+        ("<b class=author>Ada Moor | 5 min</b>", ("Ada Moor",)),
+        ("<b class=author>王小明</b>", ("王小明",)),
+        ("<b class=author>Ada Moor</b><b class=author>Ben Orrel</b>", ()),  # a listing, or comments
+        ("<b class=byline>Updated January 5</b>", ()),
+        ("<b class=author>Follow us for more news about tides and boats</b>", ()),
+        ("<b class=authority>Ada Moor</b>", ()),
+    ],
+)
+def test_the_byline_of_a_page_names_its_author(body: str, authors: tuple[str, ...]) -> None:
+    assert prunus.metadata(page(body=f"<h1>Tides</h1>{body}<p>The tide turns.</p>")).authors == authors
+    told = '<meta name=author content="Eve Hand">'
+    assert prunus.metadata(page(told, f"<h1>Tides</h1>{body}")).authors == ("Eve Hand",)
+
+
 def test_what_is_said_of_a_comment_is_not_said_of_the_page() -> None:
     comment = '<div itemprop=comment itemscope itemtype="https://schema.org/Comment"><b itemprop=author>Eve</b>'
     comment += '<time itemprop=datePublished datetime="2025-01-02">later</time></div>'

@@ -49,6 +49,25 @@ _NOT_NAMES: Final = frozenset(
     {"admin", "administrator", "anonymous", "none", "null", "undefined", "author", "unknown", "unspecified"}
 )
 
+_BYLINES: Final = (
+    "[rel~=author],[class~=author],[class~=username],[class*=byline i],[class*=author-name i],[class*=author_name i],"
+    "[class*=authorname i],[class*=post-author i],[class*=entry-author i]"
+)
+"""Elements that show who wrote a page."""
+
+_WRITTEN_BY: Final = re.compile(
+    r"^(?:(?:written|posted|published|words|text|story) +)?(?:by|von|par|por|di|authors?) *:? +", re.IGNORECASE
+)
+_NAME: Final = re.compile(r"[^\W\d_][\w.'’-]*+(?: [^\W\d_][\w.'’-]*+,?+){0,4}")
+_AFTER_NAME: Final = re.compile(r"\s*+(?:[|·•\d]|\bon\b|,? (?:published|updated|posted)\b)", re.IGNORECASE)
+_NO_NAME: Final = re.compile(
+    r"(?:by|updated|published|posted|(?:mon|tues|wednes|thurs|fri|satur|sun)day|mon|tue|wed|thu|fri|sat|sun"
+    r"|january|february|march|april|may|june|july|august|september|october|november|december"
+    r"|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b",
+    re.IGNORECASE,
+)
+_LONGEST_NAME: Final = 50
+
 
 def read_metadata(page: Page, to_html: ToHtml) -> Metadata:
     """Return what a page or document says about itself.
@@ -91,6 +110,7 @@ def metadata_of(document: Document, base: str = "") -> Metadata:
         return (value for name in names for value in meta.get(name, ()))
 
     names = _names(item.get("author")) or list(said(_AUTHORS)) or _properties(scope, "author", "name")
+    names = names or _byline(document)
     site_name = _first(*said(_SITES), _name(item.get("publisher")), site)
     language = _language(
         document,
@@ -262,6 +282,17 @@ def _authors(names: Sequence[str]) -> tuple[str, ...]:
         if text and len(text) <= LONGEST["name"] and "://" not in text and text.casefold() not in _NOT_NAMES:
             result.setdefault(text.casefold(), text)
     return tuple(result.values())
+
+
+def _byline(document: Document) -> list[str]:
+    """Return the name that the bylines of a page show, where all show the same; of a listing they show many."""
+    found: dict[str, str] = {}
+    for element in document.select(_BYLINES)[:_MAX_AUTHORS]:
+        text = _WRITTEN_BY.sub("", plain(element.text[:300])).strip(" |·•,:–-")
+        name = _AFTER_NAME.split(text, maxsplit=1)[0].strip(" ,")
+        if len(name) <= _LONGEST_NAME and _NAME.fullmatch(name) and not _NO_NAME.match(name):
+            found.setdefault(name.casefold(), name)
+    return list(found.values()) if len(found) == 1 else []
 
 
 def _time(document: Document) -> str:
