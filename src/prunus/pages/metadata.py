@@ -59,7 +59,7 @@ _WRITTEN_BY: Final = re.compile(
     r"^(?:(?:written|posted|published|words|text|story) +)?(?:by|von|par|por|di|authors?) *:? +", re.IGNORECASE
 )
 _NAME: Final = re.compile(r"[^\W\d_][\w.'’-]*+(?: [^\W\d_][\w.'’-]*+,?+){0,4}")
-_AFTER_NAME: Final = re.compile(r"\s*+(?:[|·•\d]|\bon\b|,? (?:published|updated|posted)\b)", re.IGNORECASE)
+_AFTER_NAME: Final = re.compile(r"[|·•\d]|\b(?:on|published|updated|posted)\b", re.IGNORECASE)
 _NO_NAME: Final = re.compile(
     r"(?:by|updated|published|posted|(?:mon|tues|wednes|thurs|fri|satur|sun)day|mon|tue|wed|thu|fri|sat|sun"
     r"|january|february|march|april|may|june|july|august|september|october|november|december"
