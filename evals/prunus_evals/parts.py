@@ -213,8 +213,9 @@ def kinds(wanted: Half, names: Sequence[str], limit: int | None) -> Rows:
     pages = load_kinds(wanted, limit)
     found: Rows = {}
     for name in names:
+        extract = _content_by(name)
         begun = time.perf_counter()
-        texts = [_content_by(name)(one.html) for one in pages]
+        texts = [extract(one.html) for one in pages]
         seconds = time.perf_counter() - begun
         found[name] = by_kind(pages, texts) | {"ms a page": 1000 * seconds / len(pages)}
     return found
@@ -468,7 +469,6 @@ _CHECKS: dict[str, Verdicts] = {"prunus": _by_prunus, "words": _by_words}
 
 _CLEANERS = ("prunus:html", "prunus:markdown", "prunus:text")
 _CONTENT = ("prunus:body", "prunus:main", "prunus:whole")
-_KINDS = ("prunus:main", "prunus:whole")
 _EXTRACTORS = ("prunus", "bm25:3", "bm25title:3", "everything")
 PARTS = {
     part.name: part
@@ -478,7 +478,7 @@ PARTS = {
         Part("content", "main content of news pages against the article that people marked", content,
              _CONTENT, _CONTENT),
         Part("kinds", "main content of pages of seven kinds against what people marked: F of words", kinds,
-             (*_KINDS, "trafilatura", "resiliparse"), _KINDS),
+             (*_CONTENT[1:], "trafilatura", "resiliparse"), _CONTENT[1:]),
         Part("extraction", "sentences of ten paragraphs that support the answer, without a model", extraction,
              _EXTRACTORS, _EXTRACTORS),
         Part("segmentation", "published cases that are cut into exactly the right sentences", segmentation),

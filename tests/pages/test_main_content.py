@@ -68,6 +68,14 @@ def test_a_page_on_which_nothing_looks_like_content_is_kept_whole(html: str) -> 
     assert prunus.clean(html, main=True) == prunus.clean(html)
 
 
+def test_a_page_says_how_sure_its_choice_is() -> None:
+    menu = f"<nav><ul>{'<li><a href=/x>Home</a>' * 6}</ul></nav>"
+    sure, unsure = clean_with_main(PAGE, "", "page"), clean_with_main(menu, "", "page")
+    assert sure.main is not None and sure.main_confidence is not None and unsure.main_confidence is not None
+    assert unsure.main_confidence < 0.2 < 0.7 < sure.main_confidence <= 1
+    assert not sure.warnings and "the whole page is kept" in unsure.warnings[0]
+
+
 def test_all_of_a_document_that_is_no_html_is_its_content() -> None:
     page = prunus.Page(content="# Notes\n\nHome\n\n- [Shop](/shop)\n", media_type="text/markdown")
     assert prunus.clean(page, "text", main=True) == prunus.clean(page, "text")

@@ -355,7 +355,7 @@ def written(found: Mapping[str, Any], brief: bool = False) -> str:
             lines += [f"  served here: --llm {spec}" for spec in found["local_models"]]
             if not found["local_models"]:
                 lines += [f"  {start:26} starts one: --llm {spec}" for start, spec in START]
-            lines += ["  a small model is six times faster with --extractor sentences"]
+            lines += ["  a small model answers much faster with --extractor sentences"]
         lines += ["", "Other programs, while prunus serve runs"]
         for row in found["programs"]:
             lines.append(f"  {row['program']:24} {row['paste']}{row['needs'] and '   # needs ' + row['needs']}")

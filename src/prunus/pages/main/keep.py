@@ -112,7 +112,7 @@ _STRICT: Final = 1.25
 """How much higher the bar is on such a page than the best expected F asks for."""
 
 _UNSURE: Final = 0.2
-"""Confidence below which a page is kept whole: the choice is then no better than the page (``docs/evaluation.md``)."""
+"""Confidence below which a page is kept whole: the choice is then no better than the page (``docs/lab/log.md``)."""
 
 _TITLE, _H1 = (INSIDE.index((tag,)) for tag in ("title", "h1"))
 _HEADINGS: Final = [number for number, tags in enumerate(INSIDE) if tags[0] in ("h1", "h2", "h3")]
