@@ -14,11 +14,13 @@ from ..core.deadline import limited
 from ..core.errors import BadBudget, BadInput, OutsideFailed
 from ..core.events import Event, ExtractedEvent, KeptEvent, PageEvent
 from ..core.ports import Chosen, Segment
+from ..core.text.broad import is_broad
 from ..core.types import BlockRecord, Passage
 from ..evidence.context import Context
 from ..evidence.documents import Documents
 from ..evidence.prune import prune
 from ..evidence.segments import segments
+from ..evidence.whole import of_main_content
 from ..models.meter import PICTURE_TOKENS
 from .check import Reference
 from .pictures import addresses, load
@@ -82,14 +84,17 @@ async def gather_evidence(run: Run, documents: Documents, indexes: Finder | None
     yield KeptEvent(context.tokens, len(kept), len(context.blocks), context.warnings)
     trees = {tree.document: tree for tree in documents.trees}
     run.tagged = tagged = await asyncio.to_thread(segments, kept, trees)
+    if is_broad(asked.full_question):
+        run.tagged = tagged = await asyncio.to_thread(of_main_content, tagged, trees)
     with run.stages.stage("extract", segments=len(tagged)) as detail:
         urls = {tree.document: tree.url for tree in documents.trees}
         if run.stages.listened:
             detail["tagged"] = [{"tag": one.tag, "page": urls[one.span.document], "text": one.text} for one in tagged]
-        run.chosen = await _extract(run, tagged, urls)
-        if not run.chosen and run.writer is None:  # "Summarize it" shares no word with the text to be summarised
-            overview = [segment for segment in tagged if segment.span.document in documents.overview]
+        overview = [segment for segment in tagged if segment.span.document in documents.overview]
+        if overview and run.writer is None:  # an index has summaries, or knows the best leaves
             run.chosen = sorted(overview, key=lambda segment: -segment.score)[:_OVERVIEW]
+            tagged = [segment for segment in tagged if segment.span.document not in documents.overview]
+        run.chosen += await _extract(run, tagged, urls)
         detail["chosen"] = [segment.tag for segment in run.chosen]
     if not run.chosen:
         return

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -18,10 +17,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import BadPage, OutsideFailed, errors_of_page
+from ..core.errors import OutsideFailed
 from ..core.executor import Executor, in_process
 from ..core.ports import Clusterer, ClusterItems, ClusterLimits, Embedder, Ints, Summarizer, TokenCounter, Vectors
-from ..pages.main.keep import clean_with_main, main_spans
+from ..pages.main.keep import main_spans_in
 from .cluster._shards import LayerVectors, shards
 from .evidence import unpacked
 from .grow import Growing
@@ -83,12 +82,7 @@ def _below_lead(node: Node, text: str) -> str:
 def _spans_of(document: IndexedDocument) -> Sequence[tuple[int, int]] | None:
     """Return the spans of a document's main content; None for all of it."""
     markup, charset = unpacked(document.source) if document.source else ("", "")
-    if markup:
-        with suppress(BadPage), errors_of_page(document.id):
-            tree: Any = clean_with_main(markup, charset, document.id)
-            if tree.canonical == document.text:  # else another version of cleaning cut the leaves
-                return main_spans(tree)
-    return None
+    return main_spans_in(markup, charset, document.text) if markup else None
 
 
 __all__ = ["PAPER", "BuildSettings", "Builder", "Cutter", "DocumentSource"]

@@ -20,8 +20,10 @@ from ...core.errors import BadInput
 from ...core.ports import Chosen, Embedder, Reranker, Segment
 from ...core.sync import in_a_thread
 from ...core.text.bm25 import tokens
+from ...core.text.broad import is_broad
 from ...core.text.likeness import Likeness, dot_products
 from ...core.text.numbers import bounded_int
+from ...core.text.words import count_words
 from ._features import Numbers, Question
 from ._weights import MARGIN, weights
 
@@ -143,6 +145,14 @@ _SURE: Final = 0.7
 _STATED: Final = 0.9
 """Confidence of a line that a rule finds: who wrote a page, and when. By hand."""
 
+_OPENING: Final = 0.8
+"""Confidence of a sentence that opens the content of a page, as the answer to a question about the whole."""
+
+_SENTENCE: Final = 8
+"""Words from which on a segment with the end of a sentence is prose."""
+
+_ENDED: Final = re.compile(r"[.!?:…。！？：؟।][\"'”’»)\]]*\s*$")
+
 _MOST: Final = 50
 _BRACKETED: Final = re.compile(r"\([^()]{0,80}\)")
 
@@ -176,6 +186,8 @@ class Engine:
         return await in_a_thread(lambda: self._extract(query, tagged)) if tagged else None
 
     def _extract(self, query: str, tagged: Sequence[Segment]) -> list[Chosen] | None:
+        if is_broad(query):
+            return [Chosen(tagged[place].tag, _OPENING) for place in _opening(tagged, self.limit)]
         stated = _stated(query, tagged)
         if stated >= 0:
             return [Chosen(tagged[stated].tag, _STATED)]
@@ -215,6 +227,34 @@ class Engine:
                 if open_[candidate] and (words[candidate] <= words[index] or _overlap(segment, tagged[index])):
                     open_[candidate] = False
         return chosen
+
+
+def _opening(tagged: Sequence[Segment], limit: int) -> list[int]:
+    """Return the places of the first sentences of each page in turn, for a question about the whole.
+
+    :param limit: segments at most; 0 for the default.
+    """
+    pages: dict[str, list[int]] = {}
+    for place, segment in enumerate(tagged):
+        pages.setdefault(segment.span.document, []).append(place)
+    most = limit or (SEVERAL_PAGES if len(pages) > 1 else ONE_PAGE)
+    sentences = [_sentences_of(tagged, places)[: -(-most // len(pages))] for places in pages.values()]
+    return [place for places in sentences for place in places][:most]
+
+
+def _sentences_of(tagged: Sequence[Segment], places: Sequence[int]) -> list[int]:
+    """Return those of the places that hold sentences; else those with the most words."""
+    for words in (_SENTENCE, _SENTENCE // 2, 1):
+        found = [
+            place
+            for place in places
+            if tagged[place].kind == "sentence"
+            and count_words(tagged[place].text) >= words
+            and (words < _SENTENCE or _ENDED.search(tagged[place].text))
+        ]
+        if found:
+            return found
+    return list(places)
 
 
 def _stated(query: str, tagged: Sequence[Segment]) -> int:

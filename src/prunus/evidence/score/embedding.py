@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -52,11 +54,28 @@ class Engine:
 
     def cosines(self, question: Vectors, blocks: Blocks) -> NDArray[np.float64]:
         """Return the cosine of a question's vector and each block, float64 [n]; there is at least one block."""
+        parts = [dot_products(part, question) for part in self._parts(blocks, question)]
+        return np.asarray(np.concatenate(parts), np.float64)
+
+    def centroid(self, blocks: Blocks, weights: NDArray[np.float64]) -> Vectors:
+        """Return the mean of the blocks' vectors by weights, of length 1 (or 0), float32 [dimension]."""
+        result = np.zeros_like(self.embedder.embed(["text"], "document")[0])
+        start = 0
+        for part in self._parts(blocks, result):
+            result += weights[start : start + len(part)].astype(np.float32) @ part
+            start += len(part)
+        return np.asarray(result / max(np.linalg.norm(result).item(), 1e-9), np.float32)
+
+    def _parts(self, blocks: Blocks, like: Vectors) -> Iterator[NDArray[np.float32]]:
+        """Yield the vectors of the blocks, in order; they are kept where they are not too many.
+
+        :param like: a vector of the same size.
+        """
         letters = sum(len(tree.canonical) for tree in blocks.trees)
-        if len(blocks) * question.nbytes > KEPT_BYTES + BYTES_A_LETTER * letters:
-            parts = [dot_products(self._embed(blocks, start), question) for start in range(0, len(blocks), CHUNK)]
-            return np.asarray(np.concatenate(parts), np.float64)
-        return np.asarray(dot_products(self._vectors(blocks, len(question)), question), np.float64)
+        if len(blocks) * like.nbytes > KEPT_BYTES + BYTES_A_LETTER * letters:
+            yield from (self._embed(blocks, start) for start in range(0, len(blocks), CHUNK))
+        else:
+            yield self._vectors(blocks, len(like))
 
     def _vectors(self, blocks: Blocks, dimension: int) -> NDArray[np.float32]:
         """Return the vectors of the blocks, float32 [n, dimension]; they are embedded once for all questions."""

@@ -13,8 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.ports import Embedder
+from ...core.text.broad import is_broad
 from ...models.boosted import Boosted, load
 from ..blocks import Blocks
+from ..whole import central
+from . import embedding
 from ._block_features import NAMES, features
 from ._signals import rank_headers_below_rows
 
@@ -40,10 +43,13 @@ class Engine:
         """Return one score per block, float64 [n], from 0 to 1; higher is better.
 
         Its square is the chance that the block holds evidence, as trained: among a question's 50 best blocks by
-        ``hybrid`` and 30 others. The root falls as slowly as the scores of ``hybrid``, which quotes know.
+        ``hybrid`` and 30 others. The root falls as slowly as the scores of ``hybrid``, which quotes know. For a
+        question about a whole page, which no feature of the question fits, it is :func:`.central`.
         """
         if not len(blocks):
             return np.zeros(0)
+        if is_broad(query):
+            return rank_headers_below_rows(central(blocks, embedding.Engine(self.embedder)), blocks)
         odds = model().scores(features(query, blocks, self.embedder))
         return rank_headers_below_rows((1 / (1 + np.exp(-odds.clip(-_MOST_ODDS, _MOST_ODDS)))) ** 0.5, blocks)
 

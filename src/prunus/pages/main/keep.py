@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
@@ -18,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.errors import BadPage, errors_of_page
 from ..clean import rules
 from ..clean.parse import Element
 from ..clean.walk import walk_page
@@ -176,6 +178,18 @@ def main_spans(tree: Tree) -> list[tuple[int, int]] | None:
                 spans.append((start, start + len(text)))
             joins = bool(tree.main[node])
     return spans
+
+
+def main_spans_in(markup: str | bytes, charset: str, canonical: str) -> list[tuple[int, int]] | None:
+    """Choose the main content of a page that was cleaned before without the choice; None for the whole text.
+
+    :param canonical: the text that the spans point into; all of it is kept where the markup gives another text now.
+    """
+    with suppress(BadPage), errors_of_page("page"):
+        tree = clean_with_main(markup, charset, "page")
+        if tree.canonical == canonical:
+            return main_spans(tree)
+    return None
 
 
 def chosen(tree: Tree, units: Units, values: Floats) -> tuple[Bools | None, float]:
