@@ -32,7 +32,9 @@ def test_each_function_gives_what_the_library_gives() -> None:
         prunus.clean(prunus.Page(html, url), "markdown")
         for html, url in ((FAQ, "saved/0.html"), (BRIDGE, "saved/1.html"))
     ]
-    assert clean_arrow(table, main=True).column("output")[0].as_py() == prunus.clean(FAQ, main=True)
+    chosen = clean_arrow(table, main=True)
+    assert chosen.column("output")[0].as_py() == prunus.clean(FAQ, main=True)
+    assert 0 < chosen.column("main_confidence")[0].as_py() <= 1 and chosen.column("warnings")[0].as_py() is not None
     pruned = prune_arrow(table, QUESTION, 200).to_pylist()
     expected = prunus.prune(prunus.Page(FAQ, "saved/0.html"), QUESTION, 200)
     assert (pruned[0]["output"], pruned[0]["tokens"]) == (expected.output, expected.tokens)

@@ -123,12 +123,15 @@ def schema_of(task: Task, located: bool = False) -> pa.Schema:
     if task.do != "clean":
         fields.append(("question", text))
     fields.append(("output", arrow.large_string()))
+    if task.main:
+        fields.append(("main_confidence", arrow.float64()))
     if task.do == "prune":
         fields.append(("tokens", arrow.int64()))
     if task.do == "ask":
         kinds = {"number": arrow.int64(), "found": arrow.bool_(), "support": arrow.float64()}
         fields.append(("citations", arrow.list_(arrow.struct([(name, kinds.get(name, text)) for name in CITED]))))
         fields.append(("unsupported", arrow.list_(text)))
+    fields.append(("warnings", arrow.list_(text)))
     return arrow.schema([*fields, ("error", text), ("kind", text)])
 
 

@@ -146,7 +146,9 @@ class Work:
             [tree] = read_each([page], self.settings, self.task.main)
             if isinstance(tree, PrunusError):
                 raise tree
-            return {"title": tree.title, "output": write_tree(tree, self.task.format, CLEAN, main_part(tree))}
+            output = write_tree(tree, self.task.format, CLEAN, main_part(tree))
+            sure = {"main_confidence": round(tree.main_confidence, 3)} if tree.main_confidence is not None else {}
+            return {"title": tree.title, "output": output, **sure, "warnings": list(tree.warnings)}
         if self._cutter is not None:
             content = as_page(page, self.settings.max_file_mb)
             [cut] = self._cutter.cut_each([document_of(document_id(row), content, formats(self.settings).to_html)])
@@ -160,7 +162,7 @@ class Work:
         questioned = {"title": title, "question": question}
         if self._pruner is not None and self.task.do == "prune":
             context = self._pruner.prune(documents, question, self.task.budget or None, self.task.format)
-            return questioned | {"output": context.output, "tokens": context.tokens}
+            return questioned | {"output": context.output, "tokens": context.tokens, "warnings": list(context.warnings)}
         budget = self.task.budget or None
         choices: Any = {"budget": budget, "options": self.task.options, "settings": self.settings}
         answer = run(lambda: answer_of(stream(question, documents, choices, shared=self._shared)))
@@ -168,6 +170,7 @@ class Work:
             "output": answer.text,
             "citations": [{name: getattr(citation, name) for name in CITED} for citation in answer.citations],
             "unsupported": list(answer.unsupported),
+            "warnings": list(answer.warnings),
         }
 
     def _page(self, row: Row) -> Source:

@@ -127,7 +127,9 @@ def add_routes(app: FastAPI, server: Server) -> None:
                 raise tree
             style = Style(links=body.links, images=body.images, full=body.full)
             output = write_tree(tree, format, style, main_part(tree))
-            return CleanResponse(format=format, output=output, metadata=asdict(known_metadata(tree)))
+            known = asdict(known_metadata(tree))
+            sure, warnings = tree.main_confidence, list(tree.warnings)
+            return CleanResponse(format=format, output=output, metadata=known, main_confidence=sure, warnings=warnings)
 
         async def work() -> Response | CleanResponse:
             page = await fetched(source, server.settings) if isinstance(source, str) else source

@@ -86,6 +86,10 @@ class CleanResponse(BaseModel):
     format: OutputFormat
     output: str
     metadata: dict[str, Any] = Field(description="Title, authors, dates, language, site, description, address.")
+    main_confidence: float | None = Field(
+        None, description="With `main`: F of words that the choice is expected to reach, 0 to 1."
+    )
+    warnings: list[str] = Field(description="What a reader should know of how the page was read.")
 
 
 class SnapshotGiven(RequestBody):
