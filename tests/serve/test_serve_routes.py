@@ -35,7 +35,7 @@ def test_a_page_is_cleaned_as_by_the_library(server: Running) -> None:
         assert found["output"] == prunus.clean(BRIDGE, format)  # type: ignore[arg-type]
         assert found["metadata"]["title"] == "The bridge"
     assert found["main_confidence"] is None and found["warnings"] == []
-    unclear = server.post("/v1/clean", {"page": {"html": "<p>Hello</p>"}, "main": True}).json()
+    unclear = server.post("/v1/clean", {"page": {"html": "<nav><a href=/x>Home</a></nav>"}, "main": True}).json()
     assert unclear["main_confidence"] < 0.2 and "whole page" in unclear["warnings"][0]
     nothing = server.post("/v1/clean", {"page": {"html": "<script>x</script>"}})
     assert nothing.status_code == 400 and nothing.json()["error"]["type"] == "bad_input"
