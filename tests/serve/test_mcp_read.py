@@ -32,6 +32,12 @@ def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         yield found
 
 
+MEADOW = (
+    "The meadow number {} lies by the river, and the family that farms it cuts the grass twice a year, in June and in "
+    "September, so that rare flowers can seed before the machines come."
+)
+
+
 def reading(folder: Path, *calls: dict[str, Any], **settings: Any) -> list[Any]:
     """Return the results of calls of `read`."""
 
@@ -68,6 +74,27 @@ def test_a_long_page_comes_word_for_word_in_parts_that_say_what_is_missing(web: 
         asyncio.run(scene(server.url))
 
 
+def test_menus_stay_out_of_what_is_read_and_are_told(web: World, tmp_path: Path) -> None:
+    menu = "".join(f"<li><a href=/{place}>Offers and prices of {place}</a>" for place in ("Mill", "Bridge", "Tolls") * 9)
+    prose = "".join(f"<p>{MEADOW.format(number)}</p>" for number in ("one", "two", "three", "four"))
+    web.pages["/farm"] = f"<title>The farm</title><nav><ul>{menu}</ul></nav><main><h1>The farm</h1>{prose}</main>"
+    page = f"{web.url}/farm"
+    own, outlined, whole, asked = reading(
+        tmp_path,
+        {"pages": page},
+        {"pages": page, "outline": True},
+        {"pages": page, "main": False},
+        {"pages": page, "question": "What are the offers and prices of Bridge?"},
+    )
+    [shown], [all_] = own.structured_content["pages"], whole.structured_content["pages"]
+    assert "meadow number four" in shown["text"] and "Offers" not in shown["text"]
+    assert all_["text"] == prunus.clean(web.pages["/farm"], "markdown")
+    assert all_["tokens"] > 2 * shown["tokens"] == 2 * shown["total_tokens"]
+    missing = all_["tokens"] - shown["tokens"]
+    assert f"{missing:,} tokens of menus" in shown["notice"] and f"{missing:,} tokens of menus" in text_of(outlined)
+    assert "Offers" in asked.structured_content["pages"][0]["text"]
+
+
 def test_an_outline_has_the_starts_of_the_headings(web: World, tmp_path: Path) -> None:
     page = f"{web.url}/town"
     whole = prunus.clean(TOWN, "markdown")
@@ -86,7 +113,7 @@ def test_several_pages_share_the_tokens_and_a_short_one_leaves_its_own(web: Worl
     [result] = reading(tmp_path, {"pages": pages, "max_tokens": 400})
     town, bridge, none = result.structured_content["pages"]  # an address that is given twice is read once
     assert not result.is_error and none["error"]["type"] == "not_found"
-    assert bridge["notice"] == f"The whole page, {bridge['tokens']} tokens." and bridge["next_start"] is None
+    assert bridge["notice"] == f"Whole, {bridge['tokens']} tokens." and bridge["next_start"] is None
     assert 300 < town["tokens"] + bridge["tokens"] <= 400 and town["tokens"] > 200
     assert "3. Not read (not_found)" in text_of(result)
     assert {part.title for part in result.content if part.type == "resource_link"} == {"The town", "The bridge"}

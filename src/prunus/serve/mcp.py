@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 from ..api.answers import Choices, asearch
 from ..api.async_api import aread
 from ..api.check import acheck
-from ..api.pages import read
+from ..api.pages import read_each
 from ..api.sites import amap_site
 from ..core.errors import BadInput, PrunusError, one_line
 from ..core.events import (
@@ -366,7 +366,9 @@ class Tools:
                 if isinstance(page, PrunusError):
                     raise page
                 check_wall(page)
-                [tree] = read(page, settings=self._settings).trees
+                [tree] = read_each([page], self._settings, main=call.main and not call.question)
+                if isinstance(tree, PrunusError):
+                    raise tree
             except PrunusError as error:
                 trees.append(error)
                 continue

@@ -38,8 +38,13 @@ class ReadCall(RequestBody):
     question: Annotated[str, Field(max_length=20_000)] = Field(
         "", description="What you want to know, as one whole question; without it the page itself comes back."
     )
+    main: bool = Field(
+        True, description="Without a question: only a page's own content; false: with menus, banners and footers, too."
+    )
     outline: bool = Field(False, description="Only the headings, with the start and the tokens of each.")
-    start: Annotated[int, Field(ge=0)] = Field(0, description="Where to go on: next_start, or a start of an outline.")
+    start: Annotated[int, Field(ge=0)] = Field(
+        0, description="Where to go on: next_start, or a start of an outline, with the same main."
+    )
     max_tokens: Annotated[int, Field(ge=0)] = Field(
         0, description="Tokens at most, of all pages together; 0: as this server is set."
     )
@@ -116,7 +121,7 @@ class ReadPage(BaseModel):
     published: str
     text: str = Field(description="Markdown, word for word without a question; with one, … marks gaps.")
     tokens: int = Field(description="Tokens of the text.")
-    total_tokens: int = Field(description="Tokens of the whole page.")
+    total_tokens: int = Field(description="Tokens of the page, or of its own content where only that is read.")
     start: int
     next_start: int | None = Field(description="The start of what follows; null at the end.")
     under: str = Field(description="The headings, and the head of the table, that a later part stands under.")
