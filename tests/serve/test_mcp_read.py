@@ -75,7 +75,9 @@ def test_a_long_page_comes_word_for_word_in_parts_that_say_what_is_missing(web: 
 
 
 def test_menus_stay_out_of_what_is_read_and_are_told(web: World, tmp_path: Path) -> None:
-    menu = "".join(f"<li><a href=/{place}>Offers and prices of {place}</a>" for place in ("Mill", "Bridge", "Tolls") * 9)
+    menu = "".join(
+        f"<li><a href=/{place}>Offers and prices of {place}</a>" for place in ("Mill", "Bridge", "Tolls") * 9
+    )
     prose = "".join(f"<p>{MEADOW.format(number)}</p>" for number in ("one", "two", "three", "four"))
     web.pages["/farm"] = f"<title>The farm</title><nav><ul>{menu}</ul></nav><main><h1>The farm</h1>{prose}</main>"
     page = f"{web.url}/farm"

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ...core.ports import Segment
 from ...core.text.answer_kinds import KINDS, asked_kinds, content_words
-from ...core.text.bm25 import BM25, query_terms, stem, tokens
+from ...core.text.bm25 import BM25, QUERY_NOISE, query_terms, stem, tokens
 from ...core.text.words import guess_language
 from ._asked_rows import AskedRow, asked_row
 
@@ -118,6 +118,12 @@ class Question:
         if result is None:
             result = self._heads[text] = frozenset(stem(tokens(text), self.language))
         return result
+
+    def known(self, text: str) -> float:
+        """Return the share of a text's content words that stand on the pages, 1 for a text without any."""
+        words = set(stem([word for word in tokens(text) if word not in QUERY_NOISE], self.language))
+        everywhere = frozenset[str]().union(*self.words, *(self.head(segment.above) for segment in self.tagged))
+        return len(words & everywhere) / len(words) if words else 1.0
 
     @cached_property
     def named(self) -> list[int]:

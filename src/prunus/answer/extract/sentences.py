@@ -21,6 +21,7 @@ from ...core.ports import Chosen, Embedder, Reranker, Segment
 from ...core.sync import in_a_thread
 from ...core.text.bm25 import tokens
 from ...core.text.broad import is_broad
+from ...core.text.contacts import asked_contact
 from ...core.text.likeness import Likeness, dot_products
 from ...core.text.numbers import bounded_int
 from ...core.text.words import count_words
@@ -99,7 +100,7 @@ def _said(tagged: Sequence[Segment], index: int) -> str:
     """Return the words of a segment, each cell of a row behind the head of its column."""
     segment = tagged[index]
     if segment.kind != "row":
-        return f"{segment.label}: {segment.text}" if segment.label else segment.text
+        return _labelled(segment)
     cells = (segment.shown or segment.text).split("\t")
     heads, _, spanning = segment.label.partition("; ")
     names = heads.split(" | ")
@@ -109,7 +110,7 @@ def _said(tagged: Sequence[Segment], index: int) -> str:
             first -= 1
         names = tagged[first].text.split("\t") if first < index else []
     if len(names) != len(cells):
-        return f"{segment.label}: {segment.text}" if segment.label else segment.text
+        return _labelled(segment)
     said = [f"{name}: {cell.strip()}" if name != "-" else cell.strip() for name, cell in zip(names, cells, strict=True)]
     return "; ".join(filter(None, [*said, spanning]))
 
@@ -143,7 +144,7 @@ _SURE: Final = 0.7
 """Confidence of the best of one page from which others must be half as likely, else a quarter. On the dev half."""
 
 _STATED: Final = 0.9
-"""Confidence of a line that a rule finds: who wrote a page, and when. By hand."""
+"""Confidence of a line that a rule finds: who wrote a page, and when; a telephone number or an address. By hand."""
 
 _OPENING: Final = 0.8
 """Confidence of a sentence that opens the content of a page, as the answer to a question about the whole."""
@@ -198,6 +199,12 @@ class Engine:
             score = score + added
         if not question.terms:
             return None
+        contact = asked_contact(query)
+        if contact is not None:
+            places = [place for place, segment in enumerate(tagged) if contact.held(_labelled(segment))]
+            sure = _STATED * question.known(contact.about)
+            by_score = sorted(places, key=lambda place: -score[place])[: self.limit or ONE_PAGE]
+            return [Chosen(tagged[place].tag, round(sure, 3)) for place in by_score]
         chosen, asked = self._choose(score, question), question.asked_row
         chances = weights().confidence(question, score, chosen, added).tolist()
         best = max(chances)
@@ -227,6 +234,11 @@ class Engine:
                 if open_[candidate] and (words[candidate] <= words[index] or _overlap(segment, tagged[index])):
                     open_[candidate] = False
         return chosen
+
+
+def _labelled(segment: Segment) -> str:
+    """Return the words of a segment behind its label."""
+    return f"{segment.label}: {segment.text}" if segment.label else segment.text
 
 
 def _opening(tagged: Sequence[Segment], limit: int) -> list[int]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ...core.ports import Embedder
 from ...core.text.broad import is_broad
+from ...core.text.contacts import asked_contact
 from ...models.boosted import Boosted, load
 from ..blocks import Blocks
 from ..whole import central
@@ -44,14 +45,20 @@ class Engine:
 
         Its square is the chance that the block holds evidence, as trained: among a question's 50 best blocks by
         ``hybrid`` and 30 others. The root falls as slowly as the scores of ``hybrid``, which quotes know. For a
-        question about a whole page, which no feature of the question fits, it is :func:`.central`.
+        question about a whole page, which no feature of the question fits, it is :func:`.central`. For one that asks
+        for a telephone number or an address of mail, blocks that hold one come first.
         """
         if not len(blocks):
             return np.zeros(0)
         if is_broad(query):
             return rank_headers_below_rows(central(blocks, embedding.Engine(self.embedder)), blocks)
         odds = model().scores(features(query, blocks, self.embedder))
-        return rank_headers_below_rows((1 / (1 + np.exp(-odds.clip(-_MOST_ODDS, _MOST_ODDS)))) ** 0.5, blocks)
+        scores = (1 / (1 + np.exp(-odds.clip(-_MOST_ODDS, _MOST_ODDS)))) ** 0.5
+        contact = asked_contact(query)
+        if contact is not None:
+            with_one = np.asarray([contact.held(text) for text in blocks.texts])
+            scores = (scores + with_one) / 2 if with_one.any() else scores
+        return rank_headers_below_rows(scores, blocks)
 
 
 @cache
