@@ -19,9 +19,9 @@ from ...core.checked_engines import declared
 from ...core.errors import BadInput
 from ...core.ports import Chosen, Embedder, Reranker, Segment
 from ...core.sync import in_a_thread
+from ...core.text.answer_forms import Asked, asked_form
 from ...core.text.bm25 import tokens
 from ...core.text.broad import is_broad
-from ...core.text.contacts import asked_contact
 from ...core.text.likeness import Likeness, dot_products
 from ...core.text.numbers import bounded_int
 from ...core.text.words import count_words
@@ -154,6 +154,12 @@ _SENTENCE: Final = 8
 
 _ENDED: Final = re.compile(r"[.!?:…。！？：؟।][\"'”’»)\]]*\s*$")
 
+_LINE: Final = 12
+"""Words up to which a segment is a line of its own."""
+
+_FORMED: Final = 0.6
+"""Confidence of a line whose form alone answers: an address, hours, the first price in the content. By hand."""
+
 _MOST: Final = 50
 _BRACKETED: Final = re.compile(r"\([^()]{0,80}\)")
 
@@ -199,12 +205,11 @@ class Engine:
             score = score + added
         if not question.terms:
             return None
-        contact = asked_contact(query)
-        if contact is not None:
-            places = [place for place, segment in enumerate(tagged) if contact.held(_labelled(segment))]
-            sure = _STATED * question.known(contact.about)
-            by_score = sorted(places, key=lambda place: -score[place])[: self.limit or ONE_PAGE]
-            return [Chosen(tagged[place].tag, round(sure, 3)) for place in by_score]
+        form = asked_form(query)
+        if form is not None:
+            found = self._with_form(form, question, score)
+            if found or form.only:
+                return found
         chosen, asked = self._choose(score, question), question.asked_row
         chances = weights().confidence(question, score, chosen, added).tolist()
         best = max(chances)
@@ -214,6 +219,20 @@ class Engine:
             for place, chance in zip(chosen, chances, strict=True)
             if chance >= least
         ]
+
+    def _with_form(self, form: Asked, question: Question, score: Numbers) -> list[Chosen]:
+        """Choose segments that hold what is asked for, by their scores; of what the page is about, by their blocks'."""
+        tagged = question.tagged
+        held = [form.held(_labelled(segment)) for segment in tagged]
+        # an address goes on over several lines: the passage of the first holds the others
+        places = [place for place, one in enumerate(held) if one and not (place and held[place - 1])]
+        if form.own:  # a line of its own says it, not a sentence on it; blocks early in the content score higher
+            places.sort(key=lambda place: (count_words(tagged[place].text) > _LINE, -tagged[place].score))
+        else:
+            places.sort(key=lambda place: -score[place])
+        sure = (_STATED if form.only else _FORMED) * question.known(form.about)
+        best = places[: self.limit or (1 if form.own else ONE_PAGE)]
+        return [Chosen(tagged[place].tag, round(sure, 3)) for place in best]
 
     def _choose(self, score: NDArray[np.float64], question: Question) -> list[int]:
         """Choose one segment after the other; none inside another, and none that says nothing new."""

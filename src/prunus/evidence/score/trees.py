@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.ports import Embedder
+from ...core.text.answer_forms import asked_form
 from ...core.text.broad import is_broad
-from ...core.text.contacts import asked_contact
 from ...models.boosted import Boosted, load
 from ..blocks import Blocks
-from ..whole import central
+from ..whole import central, early
 from . import embedding
 from ._block_features import NAMES, features
 from ._signals import rank_headers_below_rows
@@ -45,8 +45,8 @@ class Engine:
 
         Its square is the chance that the block holds evidence, as trained: among a question's 50 best blocks by
         ``hybrid`` and 30 others. The root falls as slowly as the scores of ``hybrid``, which quotes know. For a
-        question about a whole page, which no feature of the question fits, it is :func:`.central`. For one that asks
-        for a telephone number or an address of mail, blocks that hold one come first.
+        question about a whole page, which no feature of the question fits, it is :func:`.central`. For one whose answer
+        has a form of its own, as a telephone number, blocks that hold it come first.
         """
         if not len(blocks):
             return np.zeros(0)
@@ -54,10 +54,12 @@ class Engine:
             return rank_headers_below_rows(central(blocks, embedding.Engine(self.embedder)), blocks)
         odds = model().scores(features(query, blocks, self.embedder))
         scores = (1 / (1 + np.exp(-odds.clip(-_MOST_ODDS, _MOST_ODDS)))) ** 0.5
-        contact = asked_contact(query)
-        if contact is not None:
-            with_one = np.asarray([contact.held(text) for text in blocks.texts])
-            scores = (scores + with_one) / 2 if with_one.any() else scores
+        form = asked_form(query)
+        if form is not None:
+            held = np.asarray([form.held(text) for text in blocks.texts], np.float64)
+            if form.own:
+                held *= early(blocks)
+            scores = (scores + held) / 2 if held.any() else scores
         return rank_headers_below_rows(scores, blocks)
 
 
