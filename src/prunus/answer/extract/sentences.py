@@ -19,7 +19,7 @@ from ...core.checked_engines import declared
 from ...core.errors import BadInput
 from ...core.ports import Chosen, Embedder, Reranker, Segment
 from ...core.sync import in_a_thread
-from ...core.text.answer_forms import Asked, asked_form
+from ...core.text.answer_forms import AnswerForm, asked_form
 from ...core.text.bm25 import tokens
 from ...core.text.broad import is_broad
 from ...core.text.likeness import Likeness, dot_products
@@ -220,7 +220,7 @@ class Engine:
             if chance >= least
         ]
 
-    def _with_form(self, form: Asked, question: Question, score: Numbers) -> list[Chosen]:
+    def _with_form(self, form: AnswerForm, question: Question, score: Numbers) -> list[Chosen]:
         """Choose segments that hold what is asked for, by their scores; of what the page is about, by their blocks'."""
         tagged = question.tagged
         held = [form.held(_labelled(segment)) for segment in tagged]

@@ -104,7 +104,7 @@ _OF_PRICES: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AnswerForm:
     """What a question asks for, where that has a form of its own.
 
     :param held: tells whether a text holds one.
@@ -119,7 +119,7 @@ class Asked:
     only: bool = False
 
 
-def asked_form(query: str) -> Asked | None:
+def asked_form(query: str) -> AnswerForm | None:
     """Return what a question asks for; None where its answer has no form of its own.
 
     A price only where nothing says of what: "How much does it cost?" asks for that of what the page is about.
@@ -132,11 +132,11 @@ def asked_form(query: str) -> Asked | None:
     ):
         about, found = ("", 0) if _OTHER.match(query.strip()) else asks.subn(" ", query)
         if found and not (held is holds_street and _OTHER_ADDRESS.search(query)):
-            return Asked(held, _GENERIC.sub(" ", about), only=held in (holds_mail, holds_phone))
+            return AnswerForm(held, _GENERIC.sub(" ", about), only=held in (holds_mail, holds_phone))
     about, found = _ASKS_PRICE.subn(" ", query)
     about = _GENERIC.sub(" ", _OF_PRICES.sub(" ", about))
     if found and all(word in QUERY_NOISE or len(word) == 1 for word in tokens(about)):
-        return Asked(holds_money, "", own=True)
+        return AnswerForm(holds_money, "", own=True)
     return None
 
 
