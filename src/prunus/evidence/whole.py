@@ -100,7 +100,7 @@ def _shares(tree: Tree, slices: Sequence[tuple[int, int]]) -> NDArray[np.float64
     """Return the share of each slice of a document's canonical text that is main content, float64 [slices]."""
     markup, charset = tree._markup
     spans = main_spans_in(markup, charset, tree.canonical) if markup else None
-    if spans is None:
+    if not spans:
         return np.ones(len(slices))
     begins, ends = np.asarray(spans, np.int64).reshape(-1, 2).T
     before = np.concatenate([[0], np.cumsum(ends - begins)])

@@ -147,7 +147,10 @@ _STATED: Final = 0.9
 """Confidence of a line that a rule finds: who wrote a page, and when; a telephone number or an address. By hand."""
 
 _OPENING: Final = 0.8
-"""Confidence of a sentence that opens the content of a page, as the answer to a question about the whole."""
+"""Confidence of a sentence that opens the content of a page, as the answer to a question about the whole.
+
+On .91 of 131 dev pages four fifths of the quoted words are what people marked as content (``docs/lab/log.md``).
+"""
 
 _SENTENCE: Final = 8
 """Words from which on a segment with the end of a sentence is prose."""
@@ -200,16 +203,16 @@ class Engine:
             return [Chosen(tagged[stated].tag, _STATED)]
         question = Question(query, tagged, cosines(self.embedder, query, tagged))
         score = weights().scores(question.features)
-        added = read(self.reranker, question, score)
-        if added is not None:
-            score = score + added
-        if not question.terms:
-            return None
         form = asked_form(query)
         if form is not None:
             found = self._with_form(form, question, score)
             if found or form.only:
                 return found
+        added = read(self.reranker, question, score)
+        if added is not None:
+            score = score + added
+        if not question.terms:
+            return None
         chosen, asked = self._choose(score, question), question.asked_row
         chances = weights().confidence(question, score, chosen, added).tolist()
         best = max(chances)

@@ -40,8 +40,7 @@ _LABELLED: Final = re.compile(
 )
 _MAIL: Final = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}(?:@| ?[\[(]at[\])] ?)[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}")
 _EMPTY: Final = re.compile(
-    r"(?:you|your\.?(?:name|e?mail)|name|e?mail|user(?:name)?|someone|jane|john|jdoe)@(?:e?mail|example|domain|company)?\b"
-    r"|.*@(?:example|domain|yourdomain|company|your-?company)\.",
+    r"(?:you|your[._-]?(?:name|e?mail)|someone)@|.*@(?:email|example|domain|yourdomain|company|your-?company)\.",
     re.IGNORECASE,
 )
 """Addresses that stand in an empty field."""
@@ -92,7 +91,7 @@ _MONEY: Final = re.compile(
     re.IGNORECASE,
 )
 _NO_PRICE: Final = re.compile(
-    r"\b(?:shipping|delivery|orders? (?:over|above)|save|off|discount|coupon|vouchers?|gift card|value|apr"
+    r"\b(?:shipping|delivery|orders? (?:over|above)|save|off|discount|coupon|vouchers?|gift card|value"
     r"|versand\w*|livraison|envío)\b",
     re.IGNORECASE,
 )
