@@ -49,6 +49,19 @@ def test_documents_are_added_asked_changed_and_removed(cli: Cli, docs: Path) -> 
     assert "glass" in only_line(cli("index", "remove", "I", "docs/glass.html"))
 
 
+def test_only_documents_since_a_day_are_asked(cli: Cli, folder: Path) -> None:
+    for year, metres in ((2024, "two"), (2025, "three")):
+        meta = f'<meta property="article:published_time" content="{year}-05-01">'
+        text = f"<title>Flood</title>{meta}<h1>Flood</h1><p>The river rose {metres} metres at the bridge."
+        (folder / f"{metres}.html").write_text(text, "utf-8")
+    assert cli("index", "add", "I", "two.html", "three.html").exit_code == 0
+    asked = ("ask", "How high did the river rise at the bridge?", "--index", "I", "--json")
+    found = json.loads(cli(*asked, "--since", "2025").stdout)["citations"]
+    assert [Path(one["document"]).stem for one in found] == ["three"]
+    assert "since: 'soon' is no time" in only_line(cli(*asked, "--since", "soon"))
+    assert "no document was fetched since" in only_line(cli(*asked, "--max-age", "7d"))  # files were never fetched
+
+
 @pytest.mark.slow
 def test_an_unreadable_document_among_many_is_named_and_the_rest_goes_in(cli: Cli, folder: Path) -> None:
     (folder / "many").mkdir()

@@ -94,10 +94,13 @@ def test_a_file_that_cannot_be_read_is_an_error_without_its_folder(papers: Path,
 
 def test_indexes_are_offered_by_name(papers: Path, tmp_path: Path) -> None:
     prunus.Index.open(tmp_path / "made").add({"bridge": BRIDGE})
+    asked = {"index": "town", "question": QUESTION}
 
     async def scene() -> Any:
         async with as_process(tmp_path, "--index", f"town={tmp_path / 'made'}") as client:
-            return (await client.call_tool("index_ask", {"index": "town", "question": QUESTION})).structured_content
+            line = error_of(await client.call_tool("index_ask", {**asked, "since": "2026"}))
+            assert "no document was published since 2026" in line and str(tmp_path) not in line
+            return (await client.call_tool("index_ask", {**asked, "documents": ["brid*"]})).structured_content
 
     assert "1932" in asyncio.run(scene())["answer"]
 

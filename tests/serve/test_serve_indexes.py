@@ -72,6 +72,14 @@ def test_an_index_is_made_filled_asked_shrunk_and_deleted(
     asked = server.post("/v1/indexes/trips/ask", {"question": QUESTION}, **anna).json()
     assert asked["citations"][0]["found"] and "second carriage" in asked["citations"][0]["quote"]
     assert server.post("/v1/ask", {"question": QUESTION, "indexes": ["trips"]}, **anna).json()["text"] == asked["text"]
+    only = {"question": QUESTION, "documents": ["note*"], "min_confidence": 0}
+    others = server.post("/v1/indexes/trips/ask", only, **anna).json()["citations"]
+    assert others and all(each["document"].startswith("note") for each in others)
+    nodes = server.post("/v1/indexes/trips/retrieved", {"question": QUESTION, "documents": ["night"]}, **anna).json()
+    assert {each["document"] for each in nodes["nodes"]} == {"night"}
+    for field, value, said in (("since", "soon", "is no time"), ("max_age", "7d", "was fetched since")):
+        refused = server.post("/v1/indexes/trips/ask", {"question": QUESTION, field: value}, **anna)
+        assert refused.status_code == 400 and said in refused.json()["error"]["message"], field
     streamed = events_of(server.post("/v1/indexes/trips/ask", {"question": QUESTION, "stream": True}, **anna).text)
     assert streamed[-1][0] == "done" and json.loads(streamed[-1][1])["answer"]["text"] == asked["text"]
     chat = {"model": "prunus-index:trips", "messages": [{"role": "user", "content": QUESTION}]}

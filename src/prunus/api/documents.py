@@ -12,7 +12,7 @@ from ..core.settings import Settings
 from ..core.types import Page
 from ..engines import formats
 from ..index.terms import Report
-from ..pages.metadata import title_of
+from ..pages.metadata import known_metadata, title_of
 from ..pages.read import ToHtml, read_page, snapshot_of
 from ..pages.sources import Source, as_page, each_source, is_address, is_folder, pages_of
 from .pages import reading_with
@@ -99,7 +99,7 @@ def document_of(id: str, page: Page, to_html: ToHtml) -> DocumentSource:
 
     tree = read_page(page, to_html)
     digest = page.snapshot or snapshot_of(page.content)
-    dates = {"published": tree.published, "read_at": tree.read_at}
+    dates = {"published": known_metadata(tree).published or tree.published, "read_at": tree.read_at}
     metadata = {name: date for name, date in dates.items() if date}
     source = packed(*tree._markup)
     title = tree.title or title_of(tree)

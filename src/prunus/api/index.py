@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,7 @@ from ..evidence.documents import Documents
 from ..evidence.prune import prune as prune_documents
 from ..index.nodes import NodeStore, NoIndex, Preparing, read_note
 from ..index.store._named import engine_of
-from ..index.terms import BUILT, COST, COSTS, PRESETS, Bill, Built, Report, Retrieval, SiteReport, harmless
+from ..index.terms import BUILT, COST, COSTS, PRESETS, Bill, Built, Report, Retrieval, SiteReport, harmless, moment
 from ..pages.clean.parse import without_surrogates
 from ..pages.sources import Source, is_folder, pages_of
 from .arguments import check_choices, question_of
@@ -339,6 +340,34 @@ class Index:
             result.append(id)
         return list(dict.fromkeys(result))
 
+    def _only(self, how: Retrieval) -> list[str] | None:
+        """Return the ids of the documents that are retrieved from; None for all.
+
+        :raises BadInput: there are none.
+        """
+        ids = self.ids(how.documents) if how.documents else None
+        for name, text, date_of in (("since", how.since, self._published), ("max_age", how.max_age, self._fetched)):
+            if not text:
+                continue
+            first = moment(text, name, datetime.now(UTC))
+            new = {id for id, date in date_of().items() if date >= first}
+            ids = [id for id in (new if ids is None else ids) if id in new]
+            if not ids:
+                said = "was published" if name == "since" else "was fetched"
+                raise BadInput(f"{self.location}: no document {said} since {first}", subject=name)
+        return ids
+
+    def _published(self) -> dict[str, str]:
+        """Return the date of each document, '' where it does not say it."""
+        return {document.id: document.metadata.get("published", "") for document in self.store.documents()}
+
+    def _fetched(self) -> dict[str, str]:
+        """Return when each document was fetched; a page of a site, when it was fetched or confirmed last."""
+        from .indexed_sites import confirmed  # here: most indexes hold no site
+
+        times = {document.id: document.metadata.get("read_at", "") for document in self.store.documents()}
+        return times | {id: max(time, times[id]) for id, time in confirmed(self.store).items() if id in times}
+
     def known(self) -> dict[str, str]:
         """Return the digest of each document's source, by id."""
         return {document.id: document.digest for document in self.store.documents()}
@@ -453,7 +482,8 @@ class Index:
         """
         how = retrieval or Retrieval()
         way = self.way(how)
-        retriever = self.retriever.limited(self.ids(how.documents)) if how.documents else self.retriever
+        only = self._only(how)
+        retriever = self.retriever if only is None else self.retriever.limited(only)
         query = without_surrogates(query)
         if way == "traversal":
             return retriever.traversal(query, how.top, how.depth, budget=budget, start=how.start_layer)

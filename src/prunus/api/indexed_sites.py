@@ -10,7 +10,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -73,6 +73,16 @@ def sites_of(index: WithSites) -> dict[str, SiteRules]:
                 f"{index.location}: damaged (its note {name}); add the site again", subject=index.location
             ) from error
     return sites
+
+
+def confirmed(store: NodeStore) -> dict[str, str]:
+    """Return when each page of the sites of an index was fetched, or confirmed as unchanged, last; by its address."""
+    result: dict[str, str] = {}
+    for text in store.notes(PAGE).values():
+        with suppress(ValueError):  # of another layout, or damaged: the next visit reads the page anew
+            entry: SiteEntry = read_json(text, SiteEntry)
+            result[entry.url] = max(entry.read_at, result.get(entry.url, ""))
+    return result
 
 
 def read_site(

@@ -269,6 +269,15 @@ def short_retrieval_options(function: F) -> F:
         metavar="ID",
         help="Use only this document of the index, or all like it: /docs/2.0/*; repeatable.",
     )(function)
+    function = click.option(
+        "--since",
+        default="",
+        metavar="TIME",
+        help="Use only documents of the index published since 2026-01-31, or in the last 24h, 7d, 2w.",
+    )(function)
+    function = click.option(
+        "--max-age", default="", metavar="TIME", help="Use only documents of the index fetched since then, as --since."
+    )(function)
     return click.option("--retrieval", type=_WAYS, default=None, help="How to search the index; hybrid by default.")(
         function
     )
@@ -303,6 +312,8 @@ def retrieval_from(flags: Mapping[str, Any]) -> Any:
     return Retrieval(
         way=flags.get("retrieval") or "",
         documents=tuple(flags.get("document") or ()),
+        since=flags.get("since") or "",
+        max_age=flags.get("max_age") or "",
         layers=numbers,
         start_layer=-1 if start is None else start,
         top=flags.get("top") or 5,

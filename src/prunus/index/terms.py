@@ -5,11 +5,13 @@ They import no engine, so the public door and the command line can load them fas
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
-from ..core.errors import Failures
+from ..core.errors import BadInput, Failures
 from ..core.registry import is_built_in, split_spec
 
 BUILT: Final = "built"
@@ -49,6 +51,9 @@ class Retrieval:
         ``traversal``: as in the paper; ``flat``: leaves by embedding only; '': the index's default, which is
         ``collapsed`` for the preset ``raptor`` and else ``hybrid``.
     :param documents: ids of the documents to retrieve from, or patterns of them with ``*``; () is all.
+    :param since: only documents that were published since a day (``2026-01-31``), or in the last ``7d``, ``2w``
+        or ``24h``; documents that do not say when are left out.
+    :param max_age: only documents that were fetched since then, in the same way of writing.
     :param layers: for ``collapsed``, the layers to retrieve from; 0 is the leaves, () is all.
     :param start_layer: for ``traversal``, the layer to begin with; -1 begins with the roots.
     :param top: for ``traversal``, how many nodes are chosen on each layer.
@@ -58,11 +63,33 @@ class Retrieval:
 
     way: Way | Literal[""] = ""
     documents: tuple[str, ...] = ()
+    since: str = ""
+    max_age: str = ""
     layers: tuple[int, ...] = ()
     start_layer: int = -1
     top: int = 5
     depth: int = 0
     scorer: Literal["dense", "bm25", "hybrid"] = "dense"
+
+
+_DAY: Final = re.compile(r"\d{4}(?:-\d\d(?:-\d\d(?:T[\d:]{2,8}Z?)?)?)?")
+_SPAN: Final = re.compile(r"(\d{1,5}) ?([hdw])")
+_HOURS: Final = {"h": 1, "d": 24, "w": 24 * 7}
+
+
+def moment(text: str, name: str, now: datetime) -> str:
+    """Return the beginning of a time as ISO 8601 in UTC, to be compared with other such times as text.
+
+    :param text: a day or a time (``2026-01-31``, ``2026-01-31T12:00``), or how long ago (``24h``, ``7d``, ``2w``).
+    :param name: what the text is called in errors.
+    :raises BadInput: it is neither.
+    """
+    span = _SPAN.fullmatch(text.strip().lower())
+    if span:
+        return f"{now - timedelta(hours=int(span[1]) * _HOURS[span[2]]):%Y-%m-%dT%H:%M:%S}"
+    if not _DAY.fullmatch(text.strip()):
+        raise BadInput(f"{name}: {text!r} is no time; write 2026-01-31, 24h, 7d or 2w", subject=name)
+    return text.strip().rstrip("Z")
 
 
 @dataclass(slots=True)

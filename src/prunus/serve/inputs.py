@@ -21,6 +21,7 @@ from ..core.settings import Settings
 from ..core.text.near import did_you_mean
 from ..core.types import Message, Page
 from ..engines import formats
+from ..index.terms import Retrieval
 from ..pages.sources import Source, is_address
 from ..web.reader import PageReader
 from .errors import RequestRefused
@@ -182,6 +183,7 @@ def choices_of(body: AskRequest, settings: Settings, options: ServeOptions, plac
     )
     if places:
         choices["index"] = list(places)
+        choices["retrieval"] = Retrieval(documents=tuple(body.documents), since=body.since, max_age=body.max_age)
     return choices
 
 

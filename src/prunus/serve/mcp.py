@@ -36,6 +36,7 @@ from ..core.options import Limits, Options
 from ..core.sync import in_a_thread
 from ..core.types import CheckedClaim, CheckedText, Page, SearchRequest
 from ..core.version import __version__
+from ..index.terms import Retrieval
 from ..models.prompts.render import Quoted, fenced, harmless
 from ..pages.sources import Source, is_address, read_file
 from ..pages.tree import Tree
@@ -434,6 +435,7 @@ class Tools:
             shown = ", ".join(names[:_NAMES]) + (", …" if len(names) > _NAMES else "")
             raise BadInput(f"no index is called {call.index!r}; there are: {shown}", subject="index")
         choices["index"] = await index_place(call.index, self._server, caller.name, "index")
+        choices["retrieval"] = Retrieval(documents=tuple(call.documents), since=call.since)
         return await self._answered(call.question, [], choices, caller)
 
     # what the tools share ---------------------------------------------------------------------------------------

@@ -87,6 +87,12 @@ class IndexAskCall(RequestBody):
 
     index: Annotated[str, Field(max_length=64, description="Name of the collection.")]
     question: Question
+    documents: Annotated[list[Annotated[str, Field(max_length=4096)]], Field(max_length=100, fail_fast=True)] = Field(
+        [], description="Addresses of documents of it, or patterns with *, as https://docs.example.org/en/2.0/*."
+    )
+    since: Annotated[str, Field(max_length=40)] = Field(
+        "", description="Only documents published since 2026-01-31, or in the last 24h, 7d, 2w."
+    )
     budget: Budget = 0
 
 

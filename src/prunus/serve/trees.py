@@ -157,7 +157,7 @@ def add_trees(app: FastAPI, server: Server) -> None:
 
         def work() -> RetrievedResponse:
             walk = walks.walk(place)
-            how = Retrieval(body.retrieval)
+            how = Retrieval(body.retrieval, tuple(body.documents), since=body.since, max_age=body.max_age)
             result = walk.index.retrieved(body.question, budget or 2000, how)
             score_of = {node.id: score for node, score in zip(result.nodes, result.scores, strict=True)}
             ids = sorted(score_of, key=lambda id: -score_of[id])

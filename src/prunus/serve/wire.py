@@ -198,7 +198,19 @@ class Turn(RequestBody):
     content: Text
 
 
-class AskRequest(RequestBody):
+class OfIndexes(RequestBody):
+    """Which documents of indexes are looked at."""
+
+    documents: Annotated[list[Short], Field(max_length=100, fail_fast=True)] = Field(
+        [], description="Ids of documents of the indexes, or patterns of them with `*`; without any, all."
+    )
+    since: Annotated[str, Field(max_length=40)] = Field(
+        "", description="Only documents published since `2026-01-31`, or in the last `24h`, `7d`, `2w`."
+    )
+    max_age: Annotated[str, Field(max_length=40)] = Field("", description="Only documents fetched since then, alike.")
+
+
+class AskRequest(OfIndexes):
     """Ask a question of pages, indexes and the web; without any of them the web is searched."""
 
     model_config = ConfigDict(
@@ -272,7 +284,7 @@ class NodesResponse(BaseModel):
     documents: int
 
 
-class RetrieveBody(RequestBody):
+class RetrieveBody(OfIndexes):
     """Retrieve nodes of an index for a question."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"question": "When did it open?"}]})
