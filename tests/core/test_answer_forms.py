@@ -166,6 +166,18 @@ def test_the_number_answers_and_words_about_numbers_do_not() -> None:
     assert "desk@library-hanover.de" in prunus.ask("What is the email address?", PAGE).citations[0].quote
 
 
+def test_the_number_comes_without_the_menu_around_it() -> None:
+    menu = "".join(f"<li><a href=/{name}>{name.title()}</a>" for name in ("tickets", "jobs", "press", "privacy"))
+    for footer in (
+        f"<div>Telephone: (511) 555-1234<ul>{menu}</ul></div>",
+        f"<ul>{menu}<li>(511) 555-1234<li><a href=/terms>Terms</a></ul>",
+        f"<div><a href=tel:1>(511) 555-1234</a></div><nav><ul>{menu}</ul></nav>",
+    ):
+        page = PAGE.replace("511 555 1234", "").replace("</footer>", f"{footer}</footer>")
+        [found] = prunus.ask("What is the phone number?", page).citations
+        assert found.quote.endswith("(511) 555-1234") and "Jobs" not in found.quote, footer
+
+
 def test_the_number_of_somebody_else_is_no_answer() -> None:
     with pytest.raises(prunus.NothingFound):
         prunus.ask("What is the phone number of the Ritz hotel in Paris?", PAGE)

@@ -28,6 +28,7 @@ _HEADINGS: Final = rules.HEADINGS | {"title", "caption"}
 _NO_LEADS: Final = _HEADINGS | {"td", "th", "nav"}
 _LISTS: Final = frozenset({"ul", "ol", "dl"})
 _ITEMS: Final = frozenset({"li", "td", "th"})
+_LINKS: Final = frozenset({"a", "button"})
 _BOXES: Final = _LISTS | {"pre", "table"}
 _COLONS: Final = (":", "：")
 _STATES: Final = re.compile(r"\d|\b[Bb]y\s")
@@ -142,12 +143,17 @@ def _section(tree: Tree, start: int, end: int) -> tuple[int, int] | None:
     last = max(last, end)
     if count_words(text[first:last]) > MOST:
         return None
+    linked = _is_linked(tree, start, end) and not _STATES.search(text, start, end)
     while first and _holder(tree, first, _HEADINGS) < 0:
-        first = _line(text, first - 1)[0]
-        if count_words(text[first:last]) > MOST:
+        low, high = _line(text, first - 1)
+        menu = (
+            not linked and _holder(tree, low, _HEADINGS) < 0 and text[low:high].strip() and _is_linked(tree, low, high)
+        )
+        if menu or count_words(text[low:last]) > MOST:
             return None
+        first = low
     for low, high in _lines_after(text, last):
-        if _holder(tree, low, _HEADINGS) >= 0:
+        if _holder(tree, low, _HEADINGS) >= 0 or (not linked and _is_linked(tree, low, high)):
             break
         last = high
         if count_words(text[first:last]) > MOST:
@@ -182,6 +188,9 @@ def _list_around(tree: Tree, start: int, end: int) -> tuple[int, int] | None:
     if node < 0 or tree.word_count(node) > MOST:
         return None
     first, last = span_of(tree, node, tree.end[node])
+    around = [part for part in ((first, start), (end, last)) if tree.canonical[slice(*part)].strip()]
+    if around and not _is_linked(tree, start, end) and all(_is_linked(tree, *part) for part in around):
+        return None  # a number among the links of a menu
     return min(start, first), max(end, last)
 
 
@@ -205,14 +214,17 @@ def _with_line_before(tree: Tree, start: int, end: int, most: int) -> tuple[int,
 def _with_what_follows(tree: Tree, start: int, end: int) -> int:
     """Return the end of what a label or an introduction leans on: a list, code, the rows or the lines behind it.
 
-    An item or a cell leans on nothing outside of it.
+    An item or a cell leans on nothing outside of it, and a text on no menu: a label may have one link as its value.
     """
     text, own_end = tree.canonical, end
     item = _holder(tree, start, _ITEMS)
+    states, linked = _STATES.search(text, start, end), _is_linked(tree, start, end)
     for first, last in _lines_after(text, end):
         if _holder(tree, first, _HEADINGS) >= 0 and end > own_end:
             break
         if item >= 0 and tree.node_at(first) >= tree.end[item]:
+            break
+        if (states or (end > own_end and not linked)) and _is_linked(tree, first, last):
             break
         if count_words(text[start:last]) > MOST:
             cut = _first_sentences(text, first, last, MOST - count_words(text[start:end])) if end == own_end else end
@@ -225,6 +237,14 @@ def _with_what_follows(tree: Tree, start: int, end: int) -> int:
         if not within and not _leans(tree, first, text[first:last].rstrip()):
             break
     return end
+
+
+def _is_linked(tree: Tree, start: int, end: int) -> bool:
+    """Tell whether all words of a slice of the canonical text are those of links."""
+    text = tree.canonical[start:end]
+    start, end = start + len(text) - len(text.lstrip()), start + len(text.rstrip())
+    nodes = range(tree.node_at(start), tree.node_at(max(start, end - 1)) + 1)
+    return all(_holder(tree, tree.starts[node], _LINKS) >= 0 for node in nodes if tree.text[node].strip())
 
 
 def _first_sentences(text: str, first: int, last: int, most: int) -> int:

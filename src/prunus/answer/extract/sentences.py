@@ -226,7 +226,10 @@ class Engine:
     def _with_form(self, form: AnswerForm, question: Question, score: Numbers) -> list[Chosen]:
         """Choose segments that hold what is asked for, by their scores; of what the page is about, by their blocks'."""
         tagged = question.tagged
-        held = [form.held(_labelled(segment)) for segment in tagged]
+        held = [  # the items of a list are segments, too
+            segment.kind != "list" and form.held(_labelled(segment)) and not form.held(segment.label)
+            for segment in tagged
+        ]
         # an address goes on over several lines: the passage of the first holds the others
         places = [place for place, one in enumerate(held) if one and not (place and held[place - 1])]
         if form.own:  # a line of its own says it, not a sentence on it; blocks early in the content score higher
