@@ -191,7 +191,7 @@ def test_errors_are_one_line_that_names_the_way_out(web: World, tmp_path: Path) 
         (
             "read",
             {"pages": [page], "question": QUESTION, "llm": "http://evil.example"},
-            "there are: pages, question, outline, start, max_tokens",
+            "there are: pages, question, main, outline, start, max_tokens",
         ),
         ("read", {"pages": [f"{web.url}/none"], "question": QUESTION}, "404"),
         ("read", {"pages": ["/etc/passwd"], "question": QUESTION}, "http://"),
