@@ -58,6 +58,7 @@ def test_only_documents_since_a_day_are_asked(cli: Cli, folder: Path) -> None:
     asked = ("ask", "How high did the river rise at the bridge?", "--index", "I", "--json")
     found = json.loads(cli(*asked, "--since", "2025").stdout)["citations"]
     assert [Path(one["document"]).stem for one in found] == ["three"]
+    assert "--max-age chooses documents of an --index" in only_line(cli("ask", "Why?", "two.html", "--max-age", "7d"))
     assert "since: 'soon' is no time" in only_line(cli(*asked, "--since", "soon"))
     assert "no document was fetched since" in only_line(cli(*asked, "--max-age", "7d"))  # files were never fetched
 

@@ -136,6 +136,12 @@ SHOP = """<title>Oak bench | River Shop</title><header>Free shipping over $90. G
 <aside><h2>You may also like</h2><ul><li>Pine stool <b>$35.00</b><li>Lamp <b>$15.00</b></ul></aside>"""
 
 
+def test_of_several_pages_no_price_is_the_one_that_is_meant() -> None:
+    other = "<title>Fees</title><h1>Fees</h1><p>€5<p>The guided tour of the harbour does cost seven euros a person."
+    found = prunus.ask("How much does it cost?", [SHOP, other], options=prunus.Options(min_confidence=0))
+    assert all(citation.confidence != 0.6 for citation in found.citations)
+
+
 def test_the_price_is_that_of_what_the_page_is_about() -> None:
     for query in ("How much does it cost?", "What is the price?"):
         assert prunus.ask(query, SHOP).citations[0].quote.startswith("$249.00"), query

@@ -69,6 +69,7 @@ def test_segments_of_main_content_are_told_from_others_and_all_are_kept_where_no
     end = tree.canonical.index("Privacy")
     alone = Segment(1, "Privacy", Span("page", end, end + 7))
     assert of_main_content([alone], {"page": tree}) == [alone]
+    assert of_main_content(tagged, {}) == tagged
 
 
 def test_several_pages_count_alike_and_scores_are_finite() -> None:

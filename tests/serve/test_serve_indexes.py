@@ -80,6 +80,8 @@ def test_an_index_is_made_filled_asked_shrunk_and_deleted(
     for field, value, said in (("since", "soon", "is no time"), ("max_age", "7d", "was fetched since")):
         refused = server.post("/v1/indexes/trips/ask", {"question": QUESTION, field: value}, **anna)
         assert refused.status_code == 400 and said in refused.json()["error"]["message"], field
+    page = {"question": QUESTION, "pages": [{"html": TRAIN}], "since": "2026"}
+    assert "name one in indexes" in server.post("/v1/ask", page, **anna).json()["error"]["message"]
     streamed = events_of(server.post("/v1/indexes/trips/ask", {"question": QUESTION, "stream": True}, **anna).text)
     assert streamed[-1][0] == "done" and json.loads(streamed[-1][1])["answer"]["text"] == asked["text"]
     chat = {"model": "prunus-index:trips", "messages": [{"role": "user", "content": QUESTION}]}

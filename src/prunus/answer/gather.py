@@ -84,8 +84,9 @@ async def gather_evidence(run: Run, documents: Documents, indexes: Finder | None
     yield KeptEvent(context.tokens, len(kept), len(context.blocks), context.warnings)
     trees = {tree.document: tree for tree in documents.trees}
     run.tagged = tagged = await asyncio.to_thread(segments, kept, trees)
-    if is_broad(asked.full_question):
-        run.tagged = tagged = await asyncio.to_thread(of_main_content, tagged, trees)
+    if is_broad(asked.full_question):  # what an index found for it is summaries, and parts of pages
+        given = {id: tree for id, tree in trees.items() if id not in documents.overview}
+        run.tagged = tagged = await asyncio.to_thread(of_main_content, tagged, given)
     with run.stages.stage("extract", segments=len(tagged)) as detail:
         urls = {tree.document: tree.url for tree in documents.trees}
         if run.stages.listened:

@@ -18,6 +18,7 @@ from ..pages.main.keep import main_spans_in
 from ..pages.tree import Tree
 from .blocks import Blocks
 
+_SPANS: Final = ("main spans", 0)
 _LIKE: Final = 0.5
 """Weight of a block's likeness to the rest of its page; that of its place is 1."""
 _LATER: Final = 0.3
@@ -74,11 +75,14 @@ def of_main_content(tagged: Sequence[Segment], trees: Mapping[str, Tree]) -> lis
     """Return the segments that are main content of their documents; all of a document none of whose segments is.
 
     :param tagged: the segments, those of a document together.
-    :param trees: the documents by id.
+    :param trees: the documents by id; all segments of others are kept.
     """
     result: list[Segment] = []
     for document, group in groupby(tagged, key=lambda segment: segment.span.document):
         own = list(group)
+        if document not in trees:
+            result.extend(own)
+            continue
         shares = _shares(trees[document], [(segment.span.start, segment.span.end) for segment in own])
         result.extend([segment for segment, share in zip(own, shares, strict=True) if share > 0.5] or own)
     return result
@@ -98,8 +102,10 @@ def _main_shares(blocks: Blocks) -> NDArray[np.float64]:
 
 def _shares(tree: Tree, slices: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
     """Return the share of each slice of a document's canonical text that is main content, float64 [slices]."""
-    markup, charset = tree._markup
-    spans = main_spans_in(markup, charset, tree.canonical) if markup else None
+    if _SPANS not in tree.cache:  # once for pruning and for quotes
+        markup, charset = tree._markup
+        tree.cache[_SPANS] = main_spans_in(markup, charset, tree.canonical) if markup else None
+    spans = tree.cache[_SPANS]
     if not spans:
         return np.ones(len(slices))
     begins, ends = np.asarray(spans, np.int64).reshape(-1, 2).T

@@ -184,6 +184,8 @@ def choices_of(body: AskRequest, settings: Settings, options: ServeOptions, plac
     if places:
         choices["index"] = list(places)
         choices["retrieval"] = Retrieval(documents=tuple(body.documents), since=body.since, max_age=body.max_age)
+    elif body.documents or body.since or body.max_age:
+        raise BadInput("documents, since and max_age are of indexes; name one in indexes", subject="indexes")
     return choices
 
 

@@ -204,7 +204,7 @@ class Engine:
         question = Question(query, tagged, cosines(self.embedder, query, tagged))
         score = weights().scores(question.features)
         form = asked_form(query)
-        if form is not None:
+        if form is not None and not (form.own and question.several_pages):
             found = self._with_form(form, question, score)
             if found or form.only:
                 return found
@@ -280,8 +280,8 @@ def _opening(tagged: Sequence[Segment], limit: int) -> list[int]:
 
 
 def _sentences_of(tagged: Sequence[Segment], places: Sequence[int]) -> list[int]:
-    """Return those of the places that hold sentences; else those with the most words."""
-    for words in (_SENTENCE, _SENTENCE // 2, 1):
+    """Return those of the places that hold sentences; else those of longer lines; else all."""
+    for words in (_SENTENCE, _SENTENCE // 2):
         found = [
             place
             for place in places

@@ -135,6 +135,9 @@ def command(pages: tuple[str, ...], question: str, **flags: Any) -> None:
         raise BadInput("--schema: leave out --chat, --record, --index and --events", subject="schema")
     if not pages and not flags["index"] and not flags["search"] and not settings.search:
         raise BadInput("no page was given; name a file, a folder, - for standard input, an --index or a --search")
+    for flag in ("document", "since", "max_age"):
+        if flags[flag] and not flags["index"]:
+            raise BadInput(f"--{flag.replace('_', '-')} chooses documents of an --index; name one", subject=flag)
     if flags["record"] and (flags["chat"] or flags["index"]):
         raise BadInput(
             "--record works for one question to pages or the web; leave out --chat and --index", subject="record"

@@ -10,12 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from .answer_kinds import MONEY
 from .bm25 import QUERY_NOISE, tokens
 
 _OTHER: Final = re.compile(
     r"(?:how (?:many|much|long|old)|when|why|wann|warum|wie ?viele?|pourquoi|quand|combien|cuánt[oa]s)\b", re.IGNORECASE
 )
+"""How a question begins that asks for a number, a time or a reason, whatever else it names."""
 _GENERIC: Final = re.compile(r"\b(?:lautet|give|tell|find|show|need|know|get|page|site|website|seite)\b", re.IGNORECASE)
+"""Words of a question that do not say whose number or address is meant."""
 _ASKS_PHONE: Final = re.compile(
     r"\b(?:(?:tele)?phone|fax|mobile|cell|contact|hotline) (?:numbers?|no)\b"
     r"|\b(?:number|phone) (?:to|can i|do i) call\b"
@@ -86,10 +89,6 @@ _ASKS_PRICE: Final = re.compile(
     r"|price|costs?|was kostet|wie teuer|preis|combien (?:coûte|ça)|prix|cuánto (?:cuesta|vale)|precio|多少钱|价格)\b",
     re.IGNORECASE,
 )
-_MONEY: Final = re.compile(
-    r"(?:US|CA|AU|HK|NZ)?[€$£¥₹]\s?\d|\d\s?[€£¥₹]|(?<![\d.,])\d[\d.,]{0,30}+\s(?:euros?|dollars?|pounds?|usd|eur|gbp|chf)\b",
-    re.IGNORECASE,
-)
 _NO_PRICE: Final = re.compile(
     r"\b(?:shipping|delivery|orders? (?:over|above)|save|off|discount|coupon|vouchers?|gift card|value"
     r"|versand\w*|livraison|envío)\b",
@@ -108,7 +107,8 @@ class AnswerForm:
 
     :param held: tells whether a text holds one.
     :param about: the question without the words for it: whose it is.
-    :param own: it is that of what the page is about, and so stands early in its main content.
+    :param own: it is that of what the page is about, and so stands early in its main content; of several pages it is not
+        clear which.
     :param only: a text without one is no answer; else there are more forms than are known here.
     """
 
@@ -151,7 +151,7 @@ def holds_hours(text: str) -> bool:
 
 def holds_money(text: str) -> bool:
     """Tell whether a text holds an amount of money that may be a price: no bar for free shipping, no discount."""
-    return _MONEY.search(text) is not None and not _NO_PRICE.search(text)
+    return MONEY.search(text) is not None and not _NO_PRICE.search(text)
 
 
 def holds_mail(text: str) -> bool:

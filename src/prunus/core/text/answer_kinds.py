@@ -30,7 +30,7 @@ _IN_PLACE: Final = re.compile(
     r"|den\s|la\s|le\s)?[^\W\d_a-z]\w+"
     r"|[在于位从至][^\s，。]{1,8}",
 )
-_MONEY: Final = re.compile(
+MONEY: Final = re.compile(
     r"[€$£¥₹]\s?\d|\d\s?[€$£¥]|(?<![\d.,])\d[\d.,]{0,30}+\s(?:\w{1,12}\s)?(?:euros?|dollars?|pounds?|usd|eur|yen)\b"
     r"|\d\s?[万亿]?[元円美]",
     re.IGNORECASE,
@@ -142,7 +142,7 @@ KINDS: Final = (
             r"|\bwas kostet\b|\bprix\b|\bprecio\b|多少钱|价格|いくら",
             re.IGNORECASE,
         ),
-        (_MONEY,),
+        (MONEY,),
     ),
     AnswerKind(
         "percent",

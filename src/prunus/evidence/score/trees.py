@@ -55,7 +55,7 @@ class Engine:
         odds = model().scores(features(query, blocks, self.embedder))
         scores = (1 / (1 + np.exp(-odds.clip(-_MOST_ODDS, _MOST_ODDS)))) ** 0.5
         form = asked_form(query)
-        if form is not None:
+        if form is not None and not (form.own and len(blocks.trees) > 1):
             held = np.asarray([form.held(text) for text in blocks.texts], np.float64)
             if form.own:
                 held *= early(blocks)
