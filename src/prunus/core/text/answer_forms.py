@@ -107,8 +107,8 @@ class AnswerForm:
 
     :param held: tells whether a text holds one.
     :param about: the question without the words for it: whose it is.
-    :param own: it is that of what the page is about, and so stands early in its main content; of several pages it is not
-        clear which.
+    :param own: it is that of what a page is about, and so stands early in its main content. Of several pages it is not
+        clear which one is meant.
     :param only: a text without one is no answer; else there are more forms than are known here.
     """
 
