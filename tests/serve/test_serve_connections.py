@@ -94,8 +94,8 @@ def test_a_new_connection_takes_the_place_of_the_one_that_is_idle_longest(tmp_pa
     with running(tmp_path, connections=8) as server, sockets(server, 8) as idle:
         assert server.http.get("/healthz").status_code == 200
         assert [is_open(one) for one in idle] == [False] + 7 * [True]
-        with sockets(server, 30):
-            assert server.http.get("/healthz").status_code == 200
+        with sockets(server, 30), sockets(server, 1, READY) as [last]:
+            assert last.recv(100).startswith(b"HTTP/1.1 200 ")
 
 
 def test_one_address_holds_a_quarter_of_all_connections(tmp_path: Path) -> None:
