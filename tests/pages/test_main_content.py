@@ -149,6 +149,25 @@ def test_the_only_h1_stays_though_another_heading_is_more_like_the_title() -> No
     assert "Sixty years on paper" in prunus.clean(page, "text", main=True)
 
 
+def test_who_wrote_each_post_of_a_thread_stays_with_the_date_and_without_badges() -> None:
+    def post(kind: str, name: str, date: str) -> str:
+        return f"""<div itemscope itemtype="https://schema.org/{kind}"><div itemprop="text"><p>{name} says: {STORY * 3}</p></div>
+<div class="menu"><a href="#">Share</a> <a href="#">Follow</a></div><div class="user-info"><div>answered {date}</div>
+<div class="user-details" itemprop="author" itemscope itemtype="https://schema.org/Person"><span>{name[0]}</span>
+<div><a href="/u">{name}</a></div><div class="flair"><span>25,122 silver badges</span></div></div></div></div>"""
+
+    posts = post("Question", "Ada Rill", "Jan 3, 2024 at 11:30") + post("Answer", "Bo Tarn", "Jan 4, 2024 at 13:16")
+    html = PAGE[: PAGE.index("<article>")] + f"<main><h1>The old gauge</h1>{posts}</main></body></html>"
+    kept = [line for line in prunus.clean(html, "text", main=True).splitlines() if line and "river" not in line]
+    assert kept == [
+        "The old gauge",
+        "answered Jan 3, 2024 at 11:30",
+        "Ada Rill",
+        "answered Jan 4, 2024 at 13:16",
+        "Bo Tarn",
+    ]
+
+
 def test_edit_links_of_headings_go() -> None:
     edit = '<span class="mw-editsection">[<a href="/edit">edit</a>]</span>'
     kept = prunus.clean(PAGE.replace("What was found", f"What was found{edit}"), "text", main=True)
