@@ -168,6 +168,33 @@ def test_who_wrote_each_post_of_a_thread_stays_with_the_date_and_without_badges(
     ]
 
 
+@pytest.mark.parametrize(
+    ("data", "shown"),
+    [
+        ('<script type="application/ld+json">{"@type": "Product", "name": "Quay lamp", "offers": {"price": 1250.0}}</script>',
+         "$1,250"),
+        ('<script type="application/ld+json">[{"@type": "ProductGroup", "name": "Quay lamp", "hasVariant": [{"offers":'
+         '{"priceSpecification": [{"price": "1250.50"}]}}]}]</script>', "1.250,50 €"),
+        ('<meta property="product:price:amount" content="19.90">', "£19.90"),
+    ],
+)  # fmt: skip
+def test_the_price_that_a_product_states_stays(data: str, shown: str) -> None:
+    html = PAGE.replace("</head>", data + "</head>").replace(
+        "<article><h1>The old gauge</h1>",
+        f"<div class=buybox><h2>Quay lamp</h2><div class=price><span>{shown}</span></div><button>Add to cart</button>"
+        "<div class=promo>Free delivery over $75</div></div><article>",
+    )
+    kept = prunus.clean(html, "text", main=True)
+    assert shown in kept and "Add to cart" not in kept and "$75" not in kept
+    other = html.replace(data, data.replace("1250", "1999").replace("19.90", "19.95"))
+    assert shown not in prunus.clean(other, "text", main=True)
+
+
+def test_the_title_stays_where_a_heading_says_less() -> None:
+    html = PAGE.replace("The old gauge |", "Gauge |").replace("<h1>The old gauge</h1>", "<h2>Buy gauge</h2>")
+    assert prunus.clean(html, "text", main=True).splitlines()[0] == "Gauge | River News"
+
+
 def test_edit_links_of_headings_go() -> None:
     edit = '<span class="mw-editsection">[<a href="/edit">edit</a>]</span>'
     kept = prunus.clean(PAGE.replace("What was found", f"What was found{edit}"), "text", main=True)

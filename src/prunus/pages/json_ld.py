@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any, Final
 
-from .clean.parse import Document
+from .clean.parse import Document, Element
 
 MAX_JSON: Final = 1 << 20
 """Code points of a script at most."""
@@ -25,7 +25,7 @@ _NO_ESCAPE: Final = re.compile(r'(\\["\\/bfnrtu])|\\')
 _BETWEEN_JSON: Final = re.compile(r"[\s,;\ufeff]*")
 
 
-def items_of(document: Document) -> list[dict[str, Any]]:
+def items_of(document: Document | Element) -> list[dict[str, Any]]:
     """Return the items of a page's JSON-LD."""
     texts = (script.text for script in document.select(_JSON_LD))
     return [item for text in texts if len(text) <= MAX_JSON for value in json_values(text) for item in _flat(value)]

@@ -23,9 +23,9 @@ from ...core.errors import BadPage, errors_of_page
 from ..clean import rules
 from ..clean.parse import Element
 from ..clean.walk import walk_page
-from ..dates import iso_date
 from ..tree import Tree
 from .features import ALIKE, FEATURES, INSIDE, Floats, Ints, Units, moved, units_of
+from .stated import keep_stated
 
 _STEPS: Final = (-3, -2, -1, 1, 2, 3)
 _SPANS: Final = (2, 5)
@@ -133,18 +133,6 @@ _DATA: Final = 0.1
 _HEAD: Final = 0.6
 """Share of the bar from which on the names and dates of kept posts are kept."""
 
-_POSTS: Final = ("Question", "Answer", "Comment", "UserComments", "Posting", "Review")
-"""Ends of the types (schema.org) of what one person wrote in a thread."""
-
-_POST: Final = 5
-"""Words of a kept unit that stand for its post."""
-
-_BYLINE: Final = 8
-"""Words of a line beside an author's name that may hold the date."""
-
-_NO_NAME: Final = 2
-"""ASCII letters of a line that is no author's name, but a letter in place of a picture or "OP"."""
-
 _PROSE: Final = 30
 """Mean words of a unit from which a table is taken for the page's layout, and its parts are judged alone."""
 
@@ -173,7 +161,7 @@ def main_mask(tree: Tree, origins: Sequence[Any]) -> bytearray | None:
     if kept is None:
         tree.warnings = [*tree.warnings, "what is the page's own content is not clear: the whole page is kept"]
         return None
-    _authors_of_posts(units, kept, origins)
+    keep_stated(units, kept, origins)
     return _mask(tree, units, kept, _tools(tree, units, kept, origins))
 
 
@@ -229,8 +217,8 @@ def chosen(tree: Tree, units: Units, values: Floats) -> tuple[Bools | None, floa
     _headings(units, kept, values)
     if top >= 0:
         kept[top] = True
-    else:
-        kept |= is_title
+    if top < 0 or not (units.inside[top, _H1] or units.features[top, _LIKE_TITLE] == 1):
+        kept |= is_title  # "Buy Terraria" says less than "Terraria on Steam"
     headings = np.flatnonzero(units.inside[:, _H1] & ~is_title & (units.words > 0))
     if len(headings) == 1:  # the only one, though another heading may be more like the title
         kept[headings[0]] = True
@@ -343,54 +331,6 @@ def _headings(units: Units, kept: Bools, values: Floats) -> None:
             result[place] |= leads and sure[place] > 0.1
             follows = level if result[place] else follows
     kept[:] = result
-
-
-def _authors_of_posts(units: Units, kept: Bools, origins: Sequence[Any]) -> None:
-    """Keep the name of who wrote each kept post, and the date beside it, where the page's microdata name them.
-
-    The networks drop them: people who mark pages rarely take them for content, and readers ask for them.
-    """
-    if not isinstance(origins[0], Element) or origins[0].select_one("[itemprop=author]") is None:
-        return
-    known: dict[Any, tuple[Any, Any]] = {}
-    places = [_author_and_post(origins[node], known) for node in units.first.tolist()]
-    words = units.words.tolist()
-    shown = {post for place, (_, post) in enumerate(places) if post and kept[place] and words[place] >= _POST}
-    named: set[Any] = set()
-    for place, (author, post) in enumerate(places):
-        text = units.texts[place]
-        if author is None or post not in shown or author in named or (text.isascii() and len(text) <= _NO_NAME):
-            continue
-        named.add(author)  # what follows the name are badges and counts
-        kept[place] = True
-        for beside in range(max(place - 2, 0), min(place + 3, len(places))):
-            if places[beside][1] == post and _is_dated(units.texts[beside]):
-                kept[beside] = True
-
-
-def _is_dated(line: str) -> bool:
-    """Tell whether a short line is a date, or a date after one word: "answered Jan 4, 2024 at 13:16"."""
-    return len(line.split()) <= _BYLINE and any(map(iso_date, (line, line.partition(" ")[2])))
-
-
-def _author_and_post(origin: Any, known: dict[Any, tuple[Any, Any]]) -> tuple[Any, Any]:
-    """Return the elements of the author and of the post that a node is in, by the page's microdata; None for none.
-
-    :param known: earlier results.
-    """
-    element = origin if isinstance(origin, Element) else origin.parent
-    path = []
-    while isinstance(element, Element) and element not in known:
-        path.append(element)
-        element = element.parent
-    author, post = known.get(element, (None, None))
-    for element in reversed(path):
-        if (element.attr("itemtype") or "").rstrip().endswith(_POSTS):
-            author, post = None, element
-        elif post is not None and element.attr("itemprop") == "author":
-            author = element
-        known[element] = author, post
-    return author, post
 
 
 def _tools(tree: Tree, units: Units, kept: Bools, origins: Sequence[Any]) -> list[int]:
