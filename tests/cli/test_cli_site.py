@@ -13,9 +13,12 @@ from typing import Any
 
 import pytest
 from tests.cli.command import PROGRAM, Cli, environment, lines_of, only_line
+from tests.extras import need
 from tests.web.site.made import MadePage, MadeSite
 
 from prunus import Index
+from prunus.web.site import walk
+from prunus.web.warc import WarcArchive
 
 CHAPTERS = [f"/guide/{n}.html" for n in range(1, 21)]
 CALENDAR = [f"/calendar/2024/0{n}/" for n in range(1, 4)]
@@ -65,6 +68,83 @@ def test_a_site_is_fetched_each_page_once(cli: Cli, folder: Path, made: MadeSite
     assert "more than 3 alike" in result.stderr and "2 leads to a refused address" in result.stderr
 
 
+def in_file(path: Path, site: MadeSite) -> list[str]:
+    """Return the titles of the pages of a web archive, or of JSON lines, in their order."""
+    if path.suffix == ".jsonl":
+        lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        return [line["url"].removeprefix(site.url("")) for line in lines if line["content"].startswith("<title>")]
+    need("fastwarc")
+    pages = [record.page for record in WarcArchive(path, 8, lambda kind: True).records()]
+    assert all(
+        page and page.media_type == "text/html" and page.charset == "utf-8" and page.fetched_at for page in pages
+    )
+    return [page.url.removeprefix(site.url("")) for page in pages if page and page.content.startswith(b"<title>")]
+
+
+@pytest.mark.parametrize("name", ["site.jsonl", "site.warc", "site.warc.gz"])
+def test_a_site_is_fetched_into_one_file_that_a_batch_reads(
+    cli: Cli, folder: Path, made: MadeSite, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    need("fastwarc")
+    monkeypatch.setattr(walk, "MOST_FAILURES", 2)
+    made.down = {f"/guide/{n}.html" for n in range(4, 9)}
+    command = ("fetch", made.url("/guide/"), "--site", "-o", name)
+    assert cli(*command).exit_code == 3
+    with open(name, "ab") as file:
+        file.write(b"half a rec")
+    made.down = set()
+    assert cli(*command).exit_code == 0
+    assert sorted(in_file(folder / name, made)) == sorted(GUIDE)
+    assert [path.name for path in folder.iterdir() if "prunus-site" in path.name] == []
+    result = cli("batch", name, "-o", "clean", "--do", "clean", "--format", "text", "--json")
+    assert result.exit_code == 0, result.stderr
+    lines = (folder / "clean" / "part-00000-00000.jsonl").read_text("utf-8").splitlines()
+    texts = {record["url"].removeprefix(made.url("")): record["output"] for record in map(json.loads, lines)}
+    assert sorted(texts) == sorted(GUIDE) and "Chapter 7 says:" in texts["/guide/7.html"]
+
+
+def test_pages_that_are_no_text_do_not_fit_into_lines(cli: Cli, folder: Path, made: MadeSite) -> None:
+    need("fastwarc")
+    made.pages["/tides.pdf"] = MadePage("%PDF-1.4 \0\1\2", time.time(), "application/pdf")
+    addresses = (made.url("/tides.pdf"), made.url("/about.html"))
+    result = cli("fetch", *addresses, "-o", "two.jsonl")
+    assert result.exit_code == 5 and "-o NAME.warc.gz" in result.stderr
+    assert in_file(folder / "two.jsonl", made) == ["/about.html"]
+    assert cli("fetch", *addresses, "-o", "two.warc.gz").exit_code == 0
+    kinds = [
+        record.page.media_type
+        for record in WarcArchive(folder / "two.warc.gz", 8, lambda _: True).records()
+        if record.page
+    ]
+    assert kinds == ["application/pdf", "text/html"]
+
+
+def test_only_the_latest_version_of_a_documentation_is_read(cli: Cli, folder: Path, made: MadeSite) -> None:
+    def versions(*names: str) -> None:
+        links = "".join(f"<a href=/docs/{name}/a.html>{name}</a>" for name in names)
+        made.pages["/docs/"] = MadePage(f"<title>Docs</title><p>All the versions there are. {links}", time.time())
+        for name in names:
+            for page, other in (("a", "b"), ("b", "a")):
+                body = (
+                    f"<title>{name} {page}</title><p>Version {name}, page {page}. <a href={other}.html>other</a>{links}"
+                )
+                made.pages[f"/docs/{name}/{page}.html"] = MadePage(body, time.time())
+
+    made.lists = False
+    versions("1.9", "2.0", "2.1", "3.0-rc1", "dev")
+    found = json.loads(cli("map", made.url("/docs/"), "--latest", "--json").stdout)
+    assert [one["url"] for one in found["addresses"]] == [made.url("/docs/"), made.url("/docs/2.1/a.html")]
+    assert found["left_out"]["an older version"] == 4
+    assert cli("index", "add", "handbook", made.url("/docs/"), "--site", "--latest").exit_code == 0
+    assert set(documents("handbook", made)) == {"/docs/", "/docs/2.1/a.html", "/docs/2.1/b.html"}
+    versions("2.0", "2.1", "2.10")
+    report = json.loads(cli("index", "sync", "handbook", "--json").stdout)
+    assert sorted(report["gone"]) == [made.url("/docs/2.1/a.html"), made.url("/docs/2.1/b.html")]
+    assert set(documents("handbook", made)) == {"/docs/", "/docs/2.10/a.html", "/docs/2.10/b.html"}
+    assert cli("index", "add", "all", made.url("/docs/"), "--site").exit_code == 0
+    assert len(documents("all", made)) == 7
+
+
 def test_the_most_promising_pages_come_first(cli: Cli, made: MadeSite) -> None:
     result = cli("fetch", made.url("/"), "--site", "-q", "What does chapter 7 say?", "--pages", "3", "--json")
     assert [line["url"] for line in lines_of(result)][:2] == [made.url("/"), made.url("/guide/7.html")]
@@ -92,6 +172,20 @@ def test_a_site_that_fails_page_after_page_is_left_alone_and_goes_on_later(
         site.down = set()
         assert cli(*command).exit_code == 0
         assert not (folder / "pages" / ".prunus-site.sqlite3").exists()
+
+
+def test_slow_pages_are_given_up_in_time_and_the_others_come(
+    cli: Cli, made: MadeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PRUNUS_READ_SECONDS", "0.5")
+    monkeypatch.setenv("PRUNUS_RETRIES", "0")
+    made.slow = {"/guide/3.html": 4, "/guide/4.html": 4, "/guide.xml.gz": 4}
+    began = time.monotonic()
+    result = cli("fetch", made.url("/guide/"), "--site", "-o", "pages", "--json")
+    lines = {line["url"].removeprefix(made.url("")): "error" in line for line in lines_of(result)}
+    assert result.exit_code == 5 and set(lines) == set(GUIDE)
+    assert [path for path, failed in lines.items() if failed] == ["/guide/3.html", "/guide/4.html"]
+    assert time.monotonic() - began < 4 and "/guide.xml.gz" in result.stderr
 
 
 # --- an index ------------------------------------------------------------------------------------
@@ -240,6 +334,11 @@ def test_what_most_pages_repeat_is_in_no_chunk_but_the_start_s(cli: Cli, made: M
     assert all("Part 12 of" not in texts[path] for path in GUIDE[1:]) and "Part 12 of" in texts["/guide/"]
     assert all(f"Chapter {n} says{' now' if n == 4 else ''}:" in texts[f"/guide/{n}.html"] for n in range(1, 21))
     assert "Part 12 of" in documents("handbook", made)["/guide/4.html"]  # the page itself is kept whole
+    leaf_texts = sorted(leaf.text for leaf in leaves)
+    assert cli("index", "rebuild", "handbook").exit_code == 0
+    store = Index.open("handbook", create=False).store
+    view = store.view()
+    assert sorted(leaf.text for leaf in store.get(view.ids[: view.leaves].tolist())) == leaf_texts
 
 
 def test_a_part_of_a_site_is_asked_alone(cli: Cli, made: MadeSite) -> None:

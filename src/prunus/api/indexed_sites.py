@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import asdict, replace
 from itertools import chain, islice
@@ -85,6 +85,25 @@ def confirmed(store: NodeStore) -> dict[str, str]:
     return result
 
 
+def repetition_of(notes: Mapping[str, str]) -> dict[str, frozenset[str]]:
+    """Return what most pages of a site repeat, for each page whose chunks leave it out, by its address.
+
+    :param notes: those of an index; damaged ones say nothing.
+    """
+    result: dict[str, frozenset[str]] = {}
+    for name, text in notes.items():
+        start = name.removeprefix(SITE)
+        with suppress(ValueError, TypeError, AttributeError):
+            about = json.loads(text) if name.startswith(SITE) else {}
+            lines, base = frozenset(read_json(about.get(REPEATED) or "[]", list[str])), page_key(about.get("base", ""))
+            for page in notes if lines else ():
+                if page.startswith(f"{PAGE}{start} "):
+                    entry: SiteEntry = read_json(notes[page], SiteEntry)
+                    if page_key(entry.url) != base:
+                        result[entry.url] = lines
+    return result
+
+
 def read_site(
     index: WithSites, start: str, rules: SiteRules, done: Done = lambda id, fate: None, check_all: bool = False
 ) -> SiteReport:
@@ -141,7 +160,7 @@ class _SiteOfIndex:
         index, queue, report = self._index, self._queue, self.report
         with closing(blocking(self._walk.visits())) as visits:
             report.chunks = index.builder.add(self._without_repetition(self._documents(visits)), self._on_the_disk)
-        gone = [entry.url for entry in queue.entries("gone", "moved", "duplicate", "noindex")]
+        gone = [entry.url for entry in queue.entries("gone", "moved", "duplicate", "noindex", "older")]
         report.removed = [url for url in gone if url in self._known]
         if report.removed:
             index.store.delete_many(report.removed)

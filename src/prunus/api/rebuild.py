@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import count
@@ -23,6 +23,7 @@ from ..index.store._named import engine_of
 from ..index.terms import BUILT, COST, PAGE, SITE, Built
 from .cutting import identity_of
 from .index import Index
+from .indexed_sites import repetition_of
 
 _MOST: Final = 1 << 20
 """Most numbers of documents that are tried where the list of documents itself is damaged."""
@@ -94,7 +95,7 @@ def rebuild(index: str, settings: Settings) -> Rebuilt:
     opened = Index(store, settings, options)
     if BUILT not in result.notes:
         result.lost.append("the settings it was built with (now the defaults)")
-    opened.builder.add(_sources(result.documents))
+    opened.builder.add(_sources(result))
     opened.update()
     aside = folder.with_name(f"{folder.name}.old")
     if aside.exists():
@@ -104,17 +105,18 @@ def rebuild(index: str, settings: Settings) -> Rebuilt:
     return Rebuilt(len(result.documents), result.lost, aside)
 
 
-def _sources(documents: Sequence[IndexedDocument]) -> Iterator[Any]:
+def _sources(stored: _Stored) -> Iterator[Any]:
     from ..index.evidence import page_tree
     from ..index.leaves import DocumentSource
 
-    for document in documents:
+    repeated = repetition_of(stored.notes)
+    for document in stored.documents:
         tree = page_tree(document)
         text = "" if tree else document.text
         metadata = dict(document.metadata)
         yield DocumentSource(
             document.id, tree, text, document.title, document.url, document.digest, document.language, metadata,
-            document.source,
+            document.source, repeated.get(document.id, frozenset()),
         )  # fmt: skip
 
 

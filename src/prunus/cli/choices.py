@@ -111,6 +111,11 @@ def site_options(function: F) -> F:
     """Add the options that say which pages of a site are meant."""
     for option in (
         click.option(
+            "--latest",
+            is_flag=True,
+            help="Of a documentation with versions in its paths, as /3.11/ or /stable/, only the latest.",
+        ),
+        click.option(
             "--alike",
             type=click.IntRange(1),
             metavar="N",
@@ -141,7 +146,7 @@ def site_rules(flags: Mapping[str, Any], settings: Settings) -> Any:
     """Return the rules of a site of a command line."""
     from ..web.site.scope import SiteRules  # here: most commands read no site
 
-    names = ("scope", "include", "exclude", "depth", "alike", "question")
+    names = ("scope", "include", "exclude", "depth", "alike", "latest", "question")
     given = {name: flags[name] for name in names if flags.get(name)} | {
         "pages": flags["most_pages"] or settings.max_files
     }

@@ -175,8 +175,9 @@ def add_routes(app: FastAPI, server: Server) -> None:
         """List the addresses of a site: from robots.txt, sitemaps, feeds, llms.txt and links."""
         [url] = addresses_of([body.url], server.options, "url")
         rules = SiteRules(
-            body.scope, tuple(body.include), tuple(body.exclude), body.depth, body.pages, body.question.strip()
-        )
+            body.scope, tuple(body.include), tuple(body.exclude), body.depth, body.pages, body.question.strip(),
+            latest=body.latest,
+        )  # fmt: skip
         work = partial(amap_site, url, rules, server.settings)
         found = await unless_left(request.receive, server.workers.within(work, caller))
         return MapResponse(**server.mask.record(asdict(found)))

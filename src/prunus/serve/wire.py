@@ -316,6 +316,7 @@ class MapRequest(RequestBody):
     exclude: Annotated[list[Short], Field(max_length=50, fail_fast=True)] = []
     depth: Annotated[int, Field(ge=0, le=3)] = Field(1, description="Only `url` itself is read for links with 1.")
     pages: Annotated[int, Field(ge=1, le=30_000)] = Field(1_000, description="Addresses at most.")
+    latest: bool = Field(False, description="Of a documentation with versions in its paths, only the latest.")
 
 
 class MapResponse(BaseModel):

@@ -1,7 +1,9 @@
-"""The pages of web archives: WARC, WET and WACZ files, with what the crawler noted of each page."""
+"""The pages of web archives: read from WARC, WET and WACZ files, with what the crawler noted of each, and written."""
 
 from __future__ import annotations
 
+import gzip
+import io
 import zipfile
 import zlib
 from collections import Counter
@@ -29,6 +31,9 @@ _BEGINNINGS: Final = (b"WARC/", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 _MIB: Final = 1 << 20
 _PIECE: Final = 1 << 16
 _LONGEST_HEADER: Final = 1 << 16
+_WRITTEN: Final = ("date", "last-modified", "etag", "content-language", "link", "x-robots-tag")
+"""Heads of a response that are written beside its type; the others are of the connection, or for its cache."""
+
 _SKIP: Final = frozenset({"warcinfo", "request", "metadata", "revisit", "continuation", "unknown", "no_type"})
 
 
@@ -210,6 +215,31 @@ class WarcArchive:
         date = record.headers.get("WARC-Date") or ""
         page = Page(content, at.url, media_type=_type_of(record, http), charset=charset, fetched_at=date)
         return WarcRecord(at.place, at.url, at.id, page)
+
+
+def record_of(page: Page, packed: bool) -> bytes:
+    """Return a page that was fetched as a record of a WARC file, a response without the codings of its transport.
+
+    :param packed: as a member of gzip, so that the records of a file can be read one by one.
+    :raises MissingExtra: the package that writes archives is not installed.
+    """
+    package = _package()
+    content = page.content.encode("utf-8", "replace") if isinstance(page.content, str) else page.content
+    kind = page.media_type + (f"; charset={page.charset}" if page.charset else "")
+    kind = "text/html; charset=utf-8" if isinstance(page.content, str) else kind
+    heads = {name: page.headers[name] for name in _WRITTEN if page.headers.get(name)}
+    heads |= {"content-type": kind, "content-length": str(len(content))}
+    lines = "".join(f"{name}: {' '.join(value.split())}\r\n" for name, value in heads.items())
+    record = package.WarcRecord()
+    record.init_headers(record_type=package.response)
+    record.headers["WARC-Target-URI"] = page.final_url or page.url
+    if page.fetched_at:
+        record.headers["WARC-Date"] = page.fetched_at
+    record.headers["Content-Type"] = "application/http; msgtype=response"
+    record.set_bytes_content(f"HTTP/1.1 {page.status} OK\r\n{lines}\r\n".encode("utf-8", "replace") + content)
+    written = io.BytesIO()
+    record.write(written, checksum_data=True)
+    return gzip.compress(written.getvalue(), 6, mtime=0) if packed else written.getvalue()
 
 
 class _Rest:

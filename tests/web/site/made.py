@@ -62,6 +62,7 @@ class MadeSite(Server):
         self.count = count
         self.busy: set[str] = set()  # paths that answer 429 once
         self.down: set[str] = set()  # paths that answer 503
+        self.slow: dict[str, float] = {}  # seconds that a path takes
         self.redirects: dict[str, str] = {}
         self.robots = ROBOTS
         self.lists = True
@@ -133,8 +134,8 @@ class MadeSite(Server):
             self.times.append(time.monotonic())
             self.asked[request.target] += 1
             self._sessions += 1
-        if self.seconds:
-            time.sleep(self.seconds)
+        if wait := self.slow.get(request.target, self.seconds):
+            time.sleep(wait)
         data = self._reply(request)
         with self._counting:
             self.bytes += len(data)

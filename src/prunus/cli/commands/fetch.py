@@ -23,6 +23,7 @@ from ...core.types import Page
 from ...engines import formats, one_engine
 from ...pages.read import clean_page, snapshot_of
 from ...pages.tree import Tree
+from ...web.page_file import SUFFIXES, PageFile
 from ...web.reader import blocking, fetch_each, follow
 from ...web.site.queue import SiteQueue
 from ..choices import Choice, common, question, site_options, site_rules
@@ -41,7 +42,7 @@ _WEB_PAGES: Final = (".html", ".htm", ".xhtml", ".xht")
     "--output",
     type=click.Path(readable=False),
     metavar="PATH",
-    help="A file; for several pages, a folder.",
+    help="A file; for several pages a folder, a web archive (.warc.gz, .warc), or JSON lines (.jsonl).",
 )
 @click.option(
     "--browser",
@@ -71,6 +72,9 @@ def command(urls: tuple[str, ...], **flags: Any) -> None:
     and a text that stands on several once. A run with -o that was stopped goes on when the same command is run again,
     and asks for no page twice.
 
+    A web archive holds all pages with their addresses, dates and types in one file, which the command batch and other
+    programs read; JSON lines hold the pages that are text.
+
     \b
     Examples:
       prunus fetch https://example.org/ > page.html
@@ -78,6 +82,7 @@ def command(urls: tuple[str, ...], **flags: Any) -> None:
       prunus fetch https://example.org/ --follow 3 -q "When did it open?" -o pages
       prunus fetch https://example.org/app --browser always --json -o app.html
       prunus fetch https://docs.example.org/ --site -o pages
+      prunus fetch https://docs.example.org/ --site --latest -o docs.warc.gz
       prunus fetch https://docs.example.org/ --site -q "How are backups made?" --pages 30 -o pages
     """
     settings = load_settings({"browser": flags["browser"], "cache_mb": 0 if flags["fresh"] else None})
@@ -92,13 +97,16 @@ def command(urls: tuple[str, ...], **flags: Any) -> None:
     out = Path(flags["output"]) if flags["output"] else None
     if several and out is None and not flags["as_json"]:
         raise BadInput("several pages need a folder: give -o FOLDER, or --json for one JSON line per page")
-    if several and out is not None and out.exists() and not out.is_dir():
-        raise BadInput(f"{out}: this is a file; several pages need a folder", subject=str(out))
+    in_one_file = several and out is not None and not out.is_dir() and out.name.lower().endswith(SUFFIXES)
+    if several and out is not None and out.exists() and not out.is_dir() and not in_one_file:
+        raise BadInput(f"{out}: this is a file; several pages need a folder or a web archive", subject=str(out))
     job = _Job(out, several, flags["as_json"])
     if site:
-        _fetch_site(urls[0], job, settings, flags)
+        _fetch_site(urls[0], job, settings, flags, in_one_file)
         return
     try:
+        if out is not None and in_one_file:
+            job.file = PageFile(out)
         with progress(len(urls) + flags["follow"], "fetching", flags["quiet"]) as step:
             for url, page in zip(urls, fetch_each(settings, urls), strict=True):
                 job.take(url, page)
@@ -110,16 +118,21 @@ def command(urls: tuple[str, ...], **flags: Any) -> None:
                     step()
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; {job.done} pages are done") from None
+    job.close()
     if several and not flags["quiet"]:
         say(f"{job.done} of {counted(job.done + len(job.failures), 'page')} fetched")
     settle(job.failures, job.done)
 
 
-def _fetch_site(url: str, job: _Job, settings: Settings, flags: Mapping[str, Any]) -> None:
-    """Fetch a site into a folder, or as JSON lines. The folder holds what is left to do until all is done."""
+def _fetch_site(url: str, job: _Job, settings: Settings, flags: Mapping[str, Any], in_one_file: bool) -> None:
+    """Fetch a site into a folder or a file, or as JSON lines. What is left to do lies beside it until all is done."""
     rules = site_rules(flags, settings)
-    queue = open_queue(job.out / _QUEUE if job.out else None, url, rules)
+    out = job.out
+    place = out and (out.with_name(f".{out.name}{_QUEUE}") if in_one_file else out / _QUEUE)
+    queue = open_queue(place, url, rules)
     job.queue = queue
+    if out is not None and in_one_file:
+        job.file = PageFile(out, queue)
     walk = site_walk(url, rules, queue, settings)
     complete = False
     before = queue.count("stored")
@@ -137,6 +150,7 @@ def _fetch_site(url: str, job: _Job, settings: Settings, flags: Mapping[str, Any
         again = "; run the same command again to go on" if job.out else ""
         raise Interrupted(f"interrupted; {job.done} pages are done{again}") from None
     finally:
+        job.close()
         queue.close(remove=complete)
     if not flags["quiet"]:
         there = f", {before:,} were there" if before else ""
@@ -155,6 +169,7 @@ class _Job:
         self.failures, self.done = Failures(), 0
         self.trees: list[Tree] = []  # pages whose links may be followed
         self.queue: SiteQueue | None = None  # of a site: it knows the file of each page, also after a kill
+        self.file: PageFile | None = None  # of all pages
         self._taken: set[str] = set()
 
     def take(self, url: str, page: Page | PrunusError) -> None:
@@ -165,16 +180,24 @@ class _Job:
             if page.wall:
                 raise OutsideFailed(f"{page.url}: no content, but a {page.wall}", subject=page.url)
             suffix = formats().file_suffix(page)
+            record = self.file.record(page) if self.file else b""
         except PrunusError as error:
             self.failures.note(error, url)
             if self.as_json:
                 emit_json({"url": hide_logins(url), "error": str(error)})
             return
         self.done += 1
-        _write(page, self._place(url, suffix), self.as_json)
+        if self.file is not None:
+            self.file.add(url, record)
+        _write(page, self.out if self.file else self._place(url, suffix), self.as_json, self.file is None)
         if self.several and self.queue is None and suffix in _WEB_PAGES:
             with suppress(BadPage):
                 self.trees.append(clean_page(page, lambda page: page.content))
+
+    def close(self) -> None:
+        """Close the file of all pages."""
+        if self.file is not None:
+            self.file.close()
 
     def _place(self, url: str, suffix: str) -> Path | None:
         """Return the file for a page, a different one for each page; None is stdout.
@@ -216,10 +239,13 @@ def _free(stem: str, suffix: str, taken: set[str]) -> str:
     return name
 
 
-def _write(page: Page, place: Path | None, as_json: bool) -> None:
-    """Write a page's content to a file or stdout, or its description as a JSON line."""
+def _write(page: Page, place: Path | None, as_json: bool, alone: bool = True) -> None:
+    """Write a page's content to a file or stdout, or its description as a JSON line.
+
+    :param alone: in a file of its own; else it was written into that of all pages.
+    """
     content = page.content.encode() if isinstance(page.content, str) else page.content
-    if place is not None:
+    if place is not None and alone:
         write_bytes(place, content)
     if as_json:
         described = replace(page, content="", snapshot=page.snapshot or snapshot_of(page.content))

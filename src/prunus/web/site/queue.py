@@ -24,6 +24,7 @@ Fate = Literal[
     "duplicate",
     "noindex",
     "outside",
+    "older",
     "robots",
     "gone",
     "failed",
@@ -34,6 +35,7 @@ Fate = Literal[
 - ``waiting``: it was not asked for yet; ``check``: it is kept, and to be asked whether it has changed;
 - ``read``: its page came; ``stored``: and whoever asked for the site keeps it;
 - ``moved`` leads to another address of the site, ``outside`` to another site;
+- ``older``: a later version of the same documentation is known, and only the latest is wanted;
 - ``duplicate``: the page of another address has the same text; ``noindex``: the page asks not to be kept;
 - ``robots``: robots.txt forbids it; ``gone``: 404 or 410; ``failed``: another failure, a wall included;
 - ``listed``: it is too far away to be read.

@@ -35,6 +35,8 @@ class SiteRules:
     :param question: read the pages first whose links promise most for it; '' reads breadth first.
     :param alike: addresses at most that differ only in numbers, or in what stands after the ``?``, and that only links
         name: this ends calendars and filters.
+    :param latest: of a documentation whose paths name versions, only the latest that is known; see
+        :class:`.versions.Versions`. The start is always read.
     """
 
     scope: Scope = "prefix"
@@ -44,6 +46,7 @@ class SiteRules:
     pages: int = 10_000
     question: str = ""
     alike: int = 200
+    latest: bool = False
 
     def __post_init__(self) -> None:
         if self.scope not in get_args(Scope):

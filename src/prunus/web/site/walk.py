@@ -34,6 +34,7 @@ from ..reader import PageReader
 from .listings import Listing, read_listing
 from .queue import Fate, SiteEntry, SiteQueue
 from .scope import SiteRules, SiteScope, shape_of
+from .versions import Versions
 
 MOST_LISTS: Final = 500
 """Sitemaps, feeds and other lists of a site that are read at most."""
@@ -105,6 +106,7 @@ class SiteWalk:
         self._linked: set[str] = set()  # links as they are written: most pages of a site have the same ones
         self._base: Url | None = None
         self._alike: Counter[str] = Counter()
+        self._versions = Versions()
         self._kept = 0
         self._keeps = False  # pages of an earlier run: then the server is asked for its lists, too, and no cache
         self._failed_in_a_row = 0
@@ -118,9 +120,13 @@ class SiteWalk:
         :raises OutsideFailed: the start, or one page after the other, cannot be read.
         """
         self._reader = await in_a_thread(lambda: PageReader(self.settings, self._conditions))
-        self._alike = Counter(
-            shape_of(parse_url(entry.url)) for entry in self.queue.entries() if entry.source == "link"
-        )
+        for entry in self.queue.entries("failed"):  # of a run that was stopped
+            self._put(entry, "waiting")
+        for entry in self.queue.entries():
+            if entry.source == "link" or self.rules.latest:
+                known = parse_url(entry.url)
+                self._alike[shape_of(known)] += entry.source == "link"
+                self._versions.note(known)
         self._kept = self.queue.count("read", "stored", "check")
         self._keeps = self.queue.count("check") > 0
         for entry in self.queue.entries("read"):
@@ -140,12 +146,14 @@ class SiteWalk:
         else:
             url = str(parse_url(canonical(self.start.strip())))
             self.queue.add(SiteEntry(page_key(url), url, source="start"))
+            self._versions.note(parse_url(url))
         # few ahead: what is under way at a kill is asked for again
         limit = self.settings.per_host * (1 if self._question else 2)
         async with aclosing(self._reader.fetch_many(_Takes(self._take), limit)) as results:
             async for result in results:
                 for visit in await self._took(self._flight.popleft(), result):
                     yield visit
+        self._leave_older(*self.queue.entries("waiting", "listed", "read", "stored"))
         over = self.queue.count("waiting")
         if over:
             self.left_out[f"over the limit of {self.rules.pages:,} pages"] = over
@@ -169,9 +177,12 @@ class SiteWalk:
         """Return the address to ask for next, None where there is none now."""
         flying = {entry.key for entry in self._flight}
         most = _RANKED if self._question else len(flying) + 1
-        free = [entry for entry in self.queue.waiting(most) if entry.key not in flying]
-        if not free:
-            return None
+        while True:
+            free = [entry for entry in self.queue.waiting(most) if entry.key not in flying]
+            if not free:
+                return None
+            if not self._leave_older(*free):
+                break
         entry = free[0]
         if entry.fate == "waiting":
             coming = sum(other.fate == "waiting" for other in self._flight)
@@ -181,6 +192,19 @@ class SiteWalk:
         self._flight.append(entry)
         self.asked += 1
         return entry.url
+
+    def _leave_older(self, *entries: SiteEntry) -> int:
+        """Leave out the addresses of older versions, if only the latest is wanted; return how many there are."""
+        older = [
+            entry
+            for entry in (entries if self.rules.latest else ())
+            if entry.source != "start" and self._versions.is_older(parse_url(entry.url))
+        ]
+        for entry in older:
+            self._kept -= entry.fate in ("check", "read", "stored")
+            self._put(entry, "older")
+            self.left_out["an older version"] += 1
+        return len(older)
 
     def by_promise(self, entries: Sequence[SiteEntry]) -> list[SiteEntry]:
         """Return addresses whose links and paths promise most for the question first; equal ones keep their order."""
@@ -209,9 +233,10 @@ class SiteWalk:
         folders = dict.fromkeys((f"{base.origin}/", f"{base.origin}{folder}/"))
         sitemaps = await self._reader.sitemaps(str(base))
         named = dict.fromkeys(sitemaps, "sitemap") | dict.fromkeys(self.queue.fact("feeds").split(), "feed")
-        todo = named | {f"{place}llms.txt": "llms.txt" for place in folders}
+        guessed = {f"{place}llms.txt": "llms.txt" for place in folders}
         if not sitemaps:
-            todo |= {f"{place}sitemap.xml": "sitemap" for place in folders}
+            guessed |= {f"{place}sitemap.xml": "sitemap" for place in folders}
+        todo = named | {url: kind for url, kind in guessed.items() if url not in named}
         done: set[str] = set()
         while todo and len(done) < MOST_LISTS:
             batch = list(todo.items())[: MOST_LISTS - len(done)]
@@ -223,7 +248,7 @@ class SiteWalk:
                     url, source = next(asked)
                     self.asked += 1
                     if isinstance(file, PrunusError):
-                        if url in named:
+                        if url in named or url not in guessed:
                             self.notes.append(str(file))
                         continue
                     self.bytes += len(file.content)
@@ -284,6 +309,7 @@ class SiteWalk:
         known = self.queue.get(key)
         if known is not None:
             late = known.fate in ("gone", "robots") and known.note == EARLIER
+            late |= known.fate == "older" and not self._versions.is_older(url)
             if late or (known.fate in ("duplicate", "noindex", "moved", "outside") and lastmod > known.lastmod):
                 self._put(known, "waiting")
             elif lastmod and known.fate in ("waiting", "listed"):
@@ -291,6 +317,9 @@ class SiteWalk:
                 self.queue.put(known)
             return
         why = self._scope.refusal(url)
+        if self.rules.latest and not why:
+            self._versions.note(url)
+            why = "an older version" if self._versions.is_older(url) else ""
         if not why and not self._reader.allows(str(url)):
             why = "forbidden by robots.txt"
         if not why and not far and source == "link":
