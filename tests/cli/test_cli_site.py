@@ -141,6 +141,13 @@ def test_only_the_latest_version_of_a_documentation_is_read(cli: Cli, folder: Pa
     report = json.loads(cli("index", "sync", "handbook", "--json").stdout)
     assert sorted(report["gone"]) == [made.url("/docs/2.1/a.html"), made.url("/docs/2.1/b.html")]
     assert set(documents("handbook", made)) == {"/docs/", "/docs/2.10/a.html", "/docs/2.10/b.html"}
+    made.redirects |= {f"/docs/stable/{page}.html": f"/docs/2.0/{page}.html" for page in "ab"}
+    versions("2.0", "2.1", "2.10", "stable")
+    for path in [path for path in made.pages if path.startswith("/docs/stable/")]:
+        del made.pages[path]
+    assert cli("index", "sync", "handbook").exit_code == 0
+    assert set(documents("handbook", made)) == {"/docs/", "/docs/2.0/a.html", "/docs/2.0/b.html"}
+    versions("2.0", "2.1", "2.10")
     assert cli("index", "add", "all", made.url("/docs/"), "--site").exit_code == 0
     assert len(documents("all", made)) == 7
 

@@ -72,6 +72,18 @@ TWO_HEADER_ROWS = """<table><tr><th rowspan=2>Town<th colspan=2>Population<th ro
 <tr><td rowspan=2>Corby<td>5<td>6<td>Al Gray<tr><td>7<td>8<td>Ed Moss</table>"""
 
 
+def test_a_row_is_labelled_by_the_title_of_its_group_and_that_title_is_no_quote() -> None:
+    rows = "<tr><td colspan=3><b>Assets</b><tr><td>Other<td>7<td>8<tr><td><b>Debts:</b><td><td><tr><td>Other<td>5<td>9"
+    found = quoted(f"<table><tr><th>Item<th>2023<th>2022{rows}<tr><td>Total<td>5<td>9<tr><td>Staff<td>3<td>4</table>")
+    heads = "Item | 2023 | 2022"
+    assert [(text, label) for _, text, label in found] == [
+        ("Other\t7\t8", f"Assets: {heads}"),
+        ("Other\t5\t9", f"Debts: {heads}"),
+        ("Total\t5\t9", f"Debts: {heads}"),
+        ("Staff\t3\t4", heads),
+    ]
+
+
 def test_a_cell_under_two_header_rows_is_labelled_by_both() -> None:
     labels = {text: label for _, text, label in quoted(TWO_HEADER_ROWS)}
     assert labels["Ashby\t100\t120\tJo Lind"] == "Town | Population \u203a 2000 | Population \u203a 2010 | Mayor"

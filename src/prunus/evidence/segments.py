@@ -18,7 +18,7 @@ from ..core.text.words import sentence_spans
 from ..core.types import BlockRecord, Span
 from ..pages.clean import rules
 from ..pages.grid import placed_cells, row_cells, table_rows
-from ..pages.table_headers import header_rows
+from ..pages.table_headers import group_titles, header_rows
 from ..pages.tree import Tree, subtree_text
 from .breadcrumbs import breadcrumbs_of
 
@@ -78,6 +78,7 @@ def _units(tree: Tree) -> Iterator[tuple[int, int, Kind | Literal["label"]]]:
         after = node + 1
         if tag == "table":
             headers |= header_rows(tree, node)
+            headers.update(title for titles in group_titles(tree, node).values() for title in titles)
         elif tag in ("ul", "ol"):
             items = sum(tree.tag[child] == "li" for child in tree.children(node))
             if 1 < items <= ITEMS and 0 < tree.word_count(node) <= WHOLE:
@@ -130,7 +131,10 @@ def _with_context(tree: Tree, slices: Sequence[tuple[int, int, Kind]]) -> list[S
         shown = ""
         if kind == "row" and context.table >= 0:
             row = _row_at(tree, start)
-            label, shown = _column_heads(tree, context.table, row)[: 2 * _ABOVE_LENGTH], _with_gaps(tree, row)
+            above_row = group_titles(tree, context.table).get(row, ())
+            titles = " › ".join(subtree_text(tree, title).rstrip(" :：") for title in above_row)
+            label = ": ".join(filter(None, [titles, _column_heads(tree, context.table, row)]))
+            label, shown = label[: 2 * _ABOVE_LENGTH], _with_gaps(tree, row)
         text, span = tree.canonical[start:end], Span(tree.document, start, end)
         result.append(Segment(0, text, span, 0.0, "\n".join([*above, lead]), label, kind, shown))
     return result

@@ -1,11 +1,11 @@
-"""The rows that label the columns of a table."""
+"""The rows that label the columns of a table, and those that are titles of the rows below them."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-from .grid import first_rows, placed_cells, row_cells, span
+from .grid import first_rows, placed_cells, row_cells, span, table_rows
 from .node_arrays import NodeArrays
 
 _MOST: Final = 4
@@ -20,8 +20,17 @@ _LONGEST: Final = 12
 _NODES: Final = 40
 """Nodes of a label or a number at most."""
 
+_MOST_CELLS: Final = 200
+"""Cells of a row that are looked at for a title."""
+
 _NUMBER: Final = re.compile(r"\W*\d[\d\W]*(?:[^\W\d]{1,4}\W*)?")
 """A number, perhaps with a sign, a currency or a short unit."""
+
+_TOTAL: Final = re.compile(
+    r"\W*(?:(?:sub-?)?totals?\b|totale\b|totaux\b|(?:zwischen)?summe\b|(?:ins)?gesamt|suma\b|合计|总计|小计|合計|小計)",
+    re.IGNORECASE,
+)
+"""How a row begins that ends a group of rows."""
 
 _YEAR: Final = re.compile(r"\W*(?:19|20)\d\d\W*")
 
@@ -41,12 +50,55 @@ def header_rows(tree: NodeArrays, table: int) -> frozenset[int]:
     return known
 
 
+def group_titles(tree: NodeArrays, table: int) -> dict[int, tuple[int, ...]]:
+    """Return the rows that are titles of the rows below them, for each row below one: "Current assets" above "Cash".
+
+    A title is the only filled cell of its row, spans columns, is a header or bold, or ends with a colon, and is no
+    number. It holds up to the next title, and up to a row that is a total. Titles that follow each other hold together.
+    """
+    key = ("group titles", table)
+    known: dict[int, tuple[int, ...]] | None = tree.cache.get(key)
+    if known is None:
+        known = tree.cache[key] = {}
+        headers = header_rows(tree, table)
+        titles: tuple[int, ...] = ()
+        below = False  # a row stands below the titles
+        for row in table_rows(tree, table):
+            if row in headers:
+                continue
+            cells = row_cells(tree, row)
+            filled = [cell for cell in cells[:_MOST_CELLS] if tree.word_count(cell)]
+            if len(filled) == 1 and filled[0] == cells[0] and _is_title(tree, filled[0], len(cells)):
+                titles = (row,) if below else (*titles, row)[-_MOST:]
+                below = False
+            elif filled:
+                below = True
+                if titles:
+                    known[row] = titles
+                if _TOTAL.match(_text(tree, filled[0])):
+                    titles = ()
+    return known
+
+
+def _is_title(tree: NodeArrays, cell: int, beside: int) -> bool:
+    """Tell whether the only filled cell of a row is the title of the rows below.
+
+    :param beside: cells of the row.
+    """
+    if (beside < 2 and span(tree, cell, "colspan") < 2) or not _are_labels(tree, [cell]):
+        return False
+    marked = span(tree, cell, "colspan") > 1 or tree.tag[cell] == "th" or _is_bold(tree, cell)
+    return marked or _text(tree, cell).rstrip().endswith((":", "："))
+
+
 def _marked(tree: NodeArrays, rows: list[int]) -> int:
     """Return how many rows at the top are headers by their elements."""
     count = reach = most = 0
     bold = False
     for row in rows[:_MOST]:
         cells = [cell for cell in row_cells(tree, row) if tree.word_count(cell)]
+        if len(cells) == 1 and most > 1 and count >= reach and tree.tag[tree.parent[row]] != "thead":
+            break  # a title of the rows below
         plain = [cell for cell in cells if tree.tag[cell] != "th"]
         if tree.tag[tree.parent[row]] != "thead" and (plain or not cells):
             if plain and all(_is_bold(tree, cell) for cell in plain):

@@ -35,6 +35,9 @@ class PageFile:
             check_package()
         known = queue.fact(_END) if queue else ""
         end, _, self._last = known.partition(" ")
+        if queue and end and not path.exists():
+            told = f"{path}: missing, though a run that was stopped wrote to it; to begin anew, remove {queue.path}"
+            raise BadInput(told, subject=str(path))
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file: IO[Any] = path.open("r+b" if end else "wb")

@@ -42,6 +42,24 @@ def test_only_the_latest_of_several_versions_stays(newest: list[str], older: lis
     assert latest(*newest, *older) == newest
 
 
+def test_a_version_that_the_latest_leads_to_is_the_latest() -> None:
+    versions = Versions()
+    address = "https://docs.example.org{}".format
+    for path in ("/latest/a", "/2.1/a", "/3.0/a", "/docs/a", "/docs/1.0/a", "/docs/2.0/a"):
+        versions.note(parse_url(address(path)))
+    assert versions.is_older(parse_url(address("/2.1/a"))) and versions.is_older(parse_url(address("/docs/2.0/a")))
+    assert versions.lead(parse_url(address("/latest/a")), parse_url(address("/2.1/a")))
+    assert versions.lead(parse_url(address("/docs/a")), parse_url(address("/docs/2.0/a")))
+    assert not versions.lead(parse_url(address("/latest/b")), parse_url(address("/2.1/b")))
+    assert not versions.lead(parse_url(address("/3.0/a")), parse_url(address("/2.1/a")))
+    older = [
+        path
+        for path in ("/2.1/b", "/3.0/b", "/docs/1.0/b", "/docs/2.0/b")
+        if versions.is_older(parse_url(address(path)))
+    ]
+    assert older == ["/3.0/b", "/docs/1.0/b"]
+
+
 @pytest.mark.parametrize(
     "paths",
     [

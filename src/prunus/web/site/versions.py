@@ -41,6 +41,7 @@ class Versions:
         self._trees: set[str] = set()  # places of versions that have pages below them
         self._without: dict[str, set[str]] = defaultdict(set)  # where versions stand, by the rest of their addresses
         self._plain: set[str] = set()
+        self._same: dict[tuple[str, Rank], Rank] = {}  # the rank of a version that another name leads to
 
     def note(self, url: Url) -> None:
         """Take up an address."""
@@ -60,12 +61,26 @@ class Versions:
             if place + rest in self._plain:
                 self._best[place] = _UNNAMED
 
+    def lead(self, source: Url, target: Url) -> bool:
+        """Take up a redirect: ``/latest/a`` leads to ``/2.1/a``, so 2.1 is the latest; return whether that is new."""
+        found, named = _version(_address(target)), _version(_address(source))
+        if found is None or (named is not None and named[0] != found[0]):
+            return False
+        place, _, rank, _ = found
+        of_source = _UNNAMED if named is None else named[2]
+        if of_source <= self._same.get((place, rank), rank):
+            return False
+        self._same[place, rank] = of_source
+        self._best[place] = max(self._best.get(place, of_source), of_source)
+        return True
+
     def is_older(self, url: Url) -> bool:
         """Tell whether an address is of another version than the latest one that is known."""
         found = _version(_address(url))
         if found is None:
             return False
         place, _, rank, _ = found
+        rank = self._same.get((place, rank), rank)
         best = self._best.get(place) if place in self._trees else None
         return best is not None and rank < max(best, self._numbers.get(place, best))
 

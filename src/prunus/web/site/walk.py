@@ -127,6 +127,8 @@ class SiteWalk:
                 known = parse_url(entry.url)
                 self._alike[shape_of(known)] += entry.source == "link"
                 self._versions.note(known)
+                if entry.fate == "moved":
+                    self._versions.lead(known, parse_url(entry.note))
         self._kept = self.queue.count("read", "stored", "check")
         self._keeps = self.queue.count("check") > 0
         for entry in self.queue.entries("read"):
@@ -309,7 +311,6 @@ class SiteWalk:
         known = self.queue.get(key)
         if known is not None:
             late = known.fate in ("gone", "robots") and known.note == EARLIER
-            late |= known.fate == "older" and not self._versions.is_older(url)
             if late or (known.fate in ("duplicate", "noindex", "moved", "outside") and lastmod > known.lastmod):
                 self._put(known, "waiting")
             elif lastmod and known.fate in ("waiting", "listed"):
@@ -317,9 +318,6 @@ class SiteWalk:
                 self.queue.put(known)
             return
         why = self._scope.refusal(url)
-        if self.rules.latest and not why:
-            self._versions.note(url)
-            why = "an older version" if self._versions.is_older(url) else ""
         if not why and not self._reader.allows(str(url)):
             why = "forbidden by robots.txt"
         if not why and not far and source == "link":
@@ -328,7 +326,8 @@ class SiteWalk:
             if self._alike[shape] > self.rules.alike:
                 why = f"more than {self.rules.alike} alike"
                 self.endless[shape] = None
-        most = self.rules.pages if self._list_only and not self._question else MOST_KNOWN
+        all_count = self._list_only and not self._question and not self.rules.latest
+        most = self.rules.pages if all_count else MOST_KNOWN
         if not why and not far and self.queue.size >= most:
             why = f"over the limit of {self.queue.size:,} addresses"
         if why:
@@ -336,7 +335,11 @@ class SiteWalk:
             self.left_out[why] += 1
         elif not far:
             fate: Fate = "listed" if self._list_only and depth == self.rules.depth else "waiting"
-            self.queue.add(SiteEntry(key, str(url), depth, source, words, fate, lastmod))
+            entry = SiteEntry(key, str(url), depth, source, words, fate, lastmod)
+            self.queue.add(entry)
+            if self.rules.latest:
+                self._versions.note(url)
+                self._leave_older(entry)
 
     # --- results -----------------------------------------------------------------------------
 
@@ -394,6 +397,11 @@ class SiteWalk:
             self._put(entry, "outside")
             return None
         self._put(entry, "moved")
+        if self.rules.latest and self._versions.lead(parse_url(entry.url), parse_url(target)):
+            for older in self.queue.entries("older"):
+                if not self._versions.is_older(parse_url(older.url)):
+                    self.left_out["an older version"] -= 1
+                    self._put(older, "listed" if self._list_only and older.depth == self.rules.depth else "waiting")
         key = page_key(target)
         self.queue.add(SiteEntry(key, target, entry.depth, entry.source, entry.words))
         other = self.queue.get(key)
