@@ -176,6 +176,7 @@ def test_who_wrote_each_post_of_a_thread_stays_with_the_date_and_without_badges(
         ('<script type="application/ld+json">[{"@type": "ProductGroup", "name": "Quay lamp", "hasVariant": [{"offers":'
          '{"priceSpecification": [{"price": "1250.50"}]}}]}]</script>', "1.250,50 €"),
         ('<meta property="product:price:amount" content="19.90">', "£19.90"),
+        ('<div itemscope itemtype="https://schema.org/Product"><meta itemprop=price content="19.90"></div>', "19,90 €"),
     ],
 )  # fmt: skip
 def test_the_price_that_a_product_states_stays(data: str, shown: str) -> None:

@@ -115,10 +115,7 @@ def _keep_product(units: Units, kept: Bools, name: str, amounts: set[str]) -> No
 
 
 def _authors_of_posts(units: Units, kept: Bools, origins: Sequence[Any]) -> None:
-    """Keep the name of who wrote each kept post, and the date beside it, where the page's microdata name them.
-
-    The networks drop them: people who mark pages rarely take them for content, and readers ask for them.
-    """
+    """Keep the name of who wrote each kept post, and the date beside it, where the page's microdata name them."""
     known: dict[Any, tuple[Any, Any]] = {}
     places = [_author_and_post(origins[node], known) for node in units.first.tolist()]
     words = units.words.tolist()

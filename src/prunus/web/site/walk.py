@@ -235,10 +235,11 @@ class SiteWalk:
         folders = dict.fromkeys((f"{base.origin}/", f"{base.origin}{folder}/"))
         sitemaps = await self._reader.sitemaps(str(base))
         named = dict.fromkeys(sitemaps, "sitemap") | dict.fromkeys(self.queue.fact("feeds").split(), "feed")
-        guessed = {f"{place}llms.txt": "llms.txt" for place in folders}
-        if not sitemaps:
-            guessed |= {f"{place}sitemap.xml": "sitemap" for place in folders}
-        todo = named | {url: kind for url, kind in guessed.items() if url not in named}
+        guesses = [("llms.txt", "llms.txt"), *([] if sitemaps else [("sitemap.xml", "sitemap")])]
+        guessed = {
+            f"{place}{name}": kind for name, kind in guesses for place in folders if f"{place}{name}" not in named
+        }
+        todo = named | guessed
         done: set[str] = set()
         while todo and len(done) < MOST_LISTS:
             batch = list(todo.items())[: MOST_LISTS - len(done)]
@@ -250,7 +251,7 @@ class SiteWalk:
                     url, source = next(asked)
                     self.asked += 1
                     if isinstance(file, PrunusError):
-                        if url in named or url not in guessed:
+                        if url not in guessed:
                             self.notes.append(str(file))
                         continue
                     self.bytes += len(file.content)
@@ -411,6 +412,8 @@ class SiteWalk:
     def _read(self, entry: SiteEntry, known: bool, page: Page, outline: Outline, text: str) -> SiteVisit:
         same = known and text == entry.text
         twin = None if same else self.queue.with_text(text)
+        while twin is not None and self._leave_older(twin):  # most pages say the same in each version
+            twin = self.queue.with_text(text)
         entry.etag, entry.modified = page.headers.get("etag", ""), page.headers.get("last-modified", "")
         entry.read_at, entry.note, entry.failures = page.fetched_at, "", 0
         entry.lastmod = self._listed.get(entry.key, entry.lastmod)
