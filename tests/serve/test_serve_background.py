@@ -80,7 +80,10 @@ def test_large_pages_that_are_fetched_are_read_there_only_beside_other_requests(
         port = str(urlsplit(web.url).port)
         allowed = {"allow_hosts": "127.0.0.1", "ports": port, "browser": "never", "retries": "0"}
         asked = {"question": QUESTION, "pages": [{"url": f"{web.url}/large"}], "budget": 100}
-        with process(tmp_path, "--shapes", "jina", **allowed) as (_, http), ThreadPoolExecutor() as threads:
+        with (
+            process(tmp_path, "--shapes", "jina", "--log", str(tmp_path / "log"), **allowed) as (_, http),
+            ThreadPoolExecutor() as threads,
+        ):
             alone = http.post("/v1/prune", json=asked)
             assert alone.status_code == 200 and web.requests.count("/large") == 1
             slow = threads.submit(http.post, "/v1/prune", json={**asked, "pages": [{"url": f"{web.url}/slow"}]})
@@ -92,7 +95,15 @@ def test_large_pages_that_are_fetched_are_read_there_only_beside_other_requests(
             assert small.status_code == 200 and web.requests.count("/small") == 1
             by_jina = http.get(f"/r/{web.url}/large", headers={"x-question": QUESTION, "x-token-budget": "100"})
             assert "1932" in by_jina.text and web.requests.count("/large") == 5
+            page = {"question": QUESTION, "pages": [{"url": f"{web.url}/large"}]}
+            whole = http.post("/v1/ask", json=page)
+            assert "1932" in whole.json()["text"] and web.requests.count("/large") == 7
+            streamed = http.post("/v1/ask", json={**page, "stream": True})  # passed on where its page comes soon
+            assert "1932" in streamed.text
+            assert [name for name, _ in events_of(streamed.text)].count("done") == 1
             slow.result()
+            logged = "".join(file.read_text() for file in (tmp_path / "log").iterdir())
+            assert logged.count("\n") == 2, "a question that goes on in the background is logged once"
 
 
 def test_odd_addresses_and_headers_pass_as_they_are(tmp_path: Path) -> None:

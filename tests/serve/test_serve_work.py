@@ -48,6 +48,38 @@ async def slow(words: int, pause: float, ended: list[str]) -> AsyncIterator[Even
         ended.append("closed")
 
 
+@pytest.mark.parametrize(("others", "may_pass", "passed"), [(1, True, True), (0, True, False), (1, False, False)])
+def test_a_stream_of_large_pages_passes_on_beside_others_until_it_has_begun(
+    others: int, may_pass: bool, passed: bool
+) -> None:
+    need("fastapi")
+    from prunus.serve.work import BODY, PassedOn, RequestSize, Workers
+    from prunus.web.reader import FETCHED
+
+    async def events() -> AsyncIterator[Event]:
+        fetched = FETCHED.get()
+        assert fetched is not None
+        fetched.add(2**20)
+        yield TokenEvent("here")
+
+    async def scene() -> list[Event | None]:
+        workers = Workers(at_once=2, waiting=0, seconds=10)
+        BODY.set(RequestSize(may_pass=may_pass))
+        beside = [asyncio.create_task(workers.within(lambda: asyncio.sleep(5))) for _ in range(others)]
+        await asyncio.sleep(0)
+        try:
+            return [event async for event in workers.stream(events)]
+        finally:
+            for task in beside:
+                task.cancel()
+
+    if passed:
+        with pytest.raises(PassedOn):
+            asyncio.run(scene())
+    else:
+        assert asyncio.run(scene()) == [None, TokenEvent("here")]
+
+
 def test_more_requests_than_may_wait_are_refused() -> None:
     need("fastapi")
     from prunus.serve.work import Busy, Workers

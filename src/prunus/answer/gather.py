@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any, Final
@@ -22,6 +22,7 @@ from ..evidence.prune import prune
 from ..evidence.segments import segments
 from ..evidence.whole import of_main_content
 from ..models.meter import PICTURE_TOKENS
+from ..pages.tree import Tree
 from .check import Reference
 from .pictures import addresses, load
 from .run import LEAST_ROOM, OVERHEAD, Finder, Run
@@ -76,17 +77,15 @@ async def gather_evidence(run: Run, documents: Documents, indexes: Finder | None
         # an answer may lie in a page that bears less on the question than another
         options = replace(asked.options, fill=True)
         arguments = (documents, asked.full_question, budget, "html", options, engines)
-        context = await asyncio.to_thread(lambda: _prune(arguments, run.seconds(1.0)))
-        kept = await asyncio.to_thread(lambda: context.kept)  # once: each access makes the records anew
+        trees = {tree.document: tree for tree in documents.trees}
+        whole = {id: tree for id, tree in trees.items() if id not in documents.overview}  # others are parts of pages
+        # one thread for all of it: beside others at work, each change of thread waits for them
+        context, kept, tagged = await asyncio.to_thread(lambda: _tagged(arguments, run.seconds(1.0), trees, whole))
         detail |= {"tokens": context.tokens, "kept": len(kept), "blocks": len(context.blocks)}
     run.warnings += [warning for warning in context.warnings if warning not in run.warnings]
     run.names |= context.engines
     yield KeptEvent(context.tokens, len(kept), len(context.blocks), context.warnings)
-    trees = {tree.document: tree for tree in documents.trees}
-    run.tagged = tagged = await asyncio.to_thread(segments, kept, trees)
-    if is_broad(asked.full_question):  # what an index found for it is summaries, and parts of pages
-        given = {id: tree for id, tree in trees.items() if id not in documents.overview}
-        run.tagged = tagged = await asyncio.to_thread(of_main_content, tagged, given)
+    run.tagged = tagged
     with run.stages.stage("extract", segments=len(tagged)) as detail:
         urls = {tree.document: tree.url for tree in documents.trees}
         if run.stages.listened:
@@ -109,9 +108,20 @@ async def gather_evidence(run: Run, documents: Documents, indexes: Finder | None
         await _load_pictures(run, kept)
 
 
-def _prune(arguments: Any, seconds: float | None) -> Context:
+def _tagged(
+    arguments: Any, seconds: float | None, trees: Mapping[str, Tree], whole: Mapping[str, Tree]
+) -> tuple[Context, Sequence[BlockRecord], list[Segment]]:
+    """Prune, and return the kept blocks and their segments too.
+
+    :param arguments: those of :func:`~prunus.evidence.prune.prune`; the question is the second.
+    :param trees: the documents by id.
+    :param whole: those of them that are whole pages; a broad question is about their main content.
+    """
     with limited(None if seconds is None else max(seconds, _LEAST_SECONDS)):
-        return prune(*arguments)
+        context = prune(*arguments)
+    kept = context.kept  # once: each access makes the records anew
+    tagged = segments(kept, trees)
+    return context, kept, of_main_content(tagged, whole) if is_broad(arguments[1]) else tagged
 
 
 def _document_of(segment: Segment) -> str:

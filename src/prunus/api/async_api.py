@@ -54,7 +54,8 @@ async def aread(
     All addresses are fetched before the first page is cleaned. ``done`` is called in a thread.
     """
     chosen: Settings = settings if settings is not None else await in_a_thread(load_settings)
-    sources = await in_a_thread(lambda: listed(pages))  # a generator of pages may read files
+    is_list = isinstance(pages, str | bytes | list | tuple)
+    sources = listed(pages) if is_list else await in_a_thread(lambda: listed(pages))  # a generator may read files
     addresses = [source.strip() for source in sources if isinstance(source, str) and is_address(source)]
     fetched = await _fetched(addresses, chosen, strict) if addresses else []
     return await in_a_thread(lambda: read_with(lambda _: iter(fetched), sources, chosen, strict, keep, done))

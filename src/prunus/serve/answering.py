@@ -19,9 +19,9 @@ from .request_log import Note
 from .server import Server
 from .snapshots import KeepsPages
 from .wire import AskRequest
-from .work import Busy, unless_left
+from .work import BODY, Busy, unless_left
 
-_TURN: Final = 0.5
+_TURN: Final = 0.25
 """Seconds for the turn of a stream, before it is refused."""
 _PATIENCE: Final = 2.0
 """Seconds for the first event of a stream, before it begins without it."""
@@ -54,6 +54,8 @@ async def answering(server: Server, body: AskRequest, caller: str) -> AsyncGener
     places = [await index_place(name, server, caller) for name in body.indexes]
     choices = choices_of(body, server.settings, server.options, places)
     turns = [(turn.role, turn.content) for turn in body.turns]
+    if not sources or choices.get("search"):
+        _stay()  # a search is paid for once
     asked = ClientQuestion(body.question, sources or None, choices, turns, caller)
     return events_of(server, asked, KeepsPages(server.snapshots, caller) if body.keep else None)
 
@@ -73,6 +75,12 @@ def events_of(server: Server, asked: ClientQuestion, keeps: KeepsPages | None) -
     return events if server.requests is None else server.requests.noted(note, events, server.workers.later)
 
 
+def _stay() -> None:
+    """Let the request at hand be answered here, however large its pages are."""
+    if (size := BODY.get()) is not None:
+        size.may_pass = False
+
+
 async def begun(
     events: AsyncGenerator[Event | None, None], receive: Callable[[], Awaitable[Any]]
 ) -> AsyncGenerator[Event | None, None]:
@@ -84,12 +92,14 @@ async def begun(
     :param receive: as for :func:`~prunus.serve.work.unless_left`.
     :raises Busy: its turn does not come soon.
     :raises Left: the client has left.
+    :raises PassedOn: the background process is to answer.
     """
     first = await _soon(events, receive, _TURN)
     if not first.done():
         await _ended(first, events)
         raise Busy
     first = await _soon(events, receive, _PATIENCE)
+    _stay()  # the reply begins
 
     async def all_events() -> AsyncGenerator[Event | None, None]:
         async with aclosing(events):

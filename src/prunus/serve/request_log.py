@@ -24,6 +24,7 @@ from ..core.text.secrets import hide_secrets
 from ..core.types import Answer, Trace
 from .errors import note_bug
 from .mask import Mask
+from .work import PassedOn
 
 log = logging.getLogger("prunus.serve")
 
@@ -89,16 +90,21 @@ class RequestLog:
 
         :param write: runs the writing in a thread.
         """
+        passed_on = False
         try:
             async with aclosing(events):
                 async for event in events:
                     note.event(event)
                     yield event
+        except PassedOn:
+            passed_on = True  # the background process writes the line
+            raise
         except PrunusError as error:
             note.ended = one_line(str(error), longest=300)
             raise
         finally:
-            write(lambda: self.write(note))
+            if not passed_on:
+                write(lambda: self.write(note))
 
     def write(self, note: Note) -> None:
         """Append the line of one question. A failure is logged: it is no reason to fail the answer."""

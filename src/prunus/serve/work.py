@@ -86,7 +86,7 @@ class PassedOn(BaseException):
 class RequestSize:
     """What has arrived of the body of a request, in bytes.
 
-    :param may_pass: whether the background process may answer the request after all.
+    :param may_pass: whether the background process may answer the request after all; not once a search or the reply has begun.
     """
 
     size: int = 0
@@ -100,14 +100,14 @@ BODY: Final[ContextVar[RequestSize | None]] = ContextVar("body", default=None)
 class _PassingSize(FetchedSize):
     """The bytes of the pages of a request that may go on in the background.
 
-    :param are_others: tells whether other requests are at work.
+    :param may_pass: tells whether it may, and other requests are at work.
     """
 
-    __slots__ = ("_are_others",)
+    __slots__ = ("_may_pass",)
 
-    def __init__(self, are_others: Callable[[], bool]) -> None:
+    def __init__(self, may_pass: Callable[[], bool]) -> None:
         super().__init__()
-        self._are_others = are_others
+        self._may_pass = may_pass
 
     def add(self, count: int) -> None:
         """Count the bytes of one more page.
@@ -115,7 +115,7 @@ class _PassingSize(FetchedSize):
         :raises PassedOn: they are too many to be computed on beside other requests.
         """
         super().add(count)
-        if self.size > _PASSED_ON and self._are_others():
+        if self.size > _PASSED_ON and self._may_pass():
             raise PassedOn
 
 
@@ -226,10 +226,7 @@ class Workers:
         :raises PassedOn: the background process is to answer.
         """
         await self._turns.take(caller)
-        body = BODY.get()
-        passes = body is not None and body.may_pass
-        fetched = _PassingSize(lambda: self._turns.taken > 1) if passes else FetchedSize()
-        work = self._kept(make(), caller, fetched)
+        work = self._kept(make(), caller)
         stopping = asyncio.get_running_loop().create_future()
         self._stopped[work] = lambda: None if stopping.done() else stopping.set_result(None)
         try:
@@ -255,10 +252,11 @@ class Workers:
         :raises Busy: too many requests wait.
         :raises TooLong: the answer takes longer than allowed.
         :raises Stopping: the server stops.
+        :raises PassedOn: the background process is to answer.
         """
         await self._turns.take(caller)
         arrived: asyncio.Queue[Any] = asyncio.Queue()
-        answer = self._kept(self._follow(make, arrived.put_nowait), caller, FetchedSize())
+        answer = self._kept(self._follow(make, arrived.put_nowait), caller)
         self._stopped[answer] = lambda: arrived.put_nowait(Stopping())
         try:
             yield None
@@ -295,8 +293,10 @@ class Workers:
         for end in list(self._stopped.values()):
             end()
 
-    def _kept(self, work: Coroutine[Any, Any, T], caller: str, fetched: FetchedSize) -> asyncio.Task[T]:
+    def _kept(self, work: Coroutine[Any, Any, T], caller: str) -> asyncio.Task[T]:
         """Start the task of a request whose turn has come, and keep it from the garbage collector until it ends."""
+        body = BODY.get()
+        fetched = FetchedSize() if body is None else _PassingSize(lambda: body.may_pass and self._turns.taken > 1)
         turn = _Turn(caller, self._seconds, self._turns.give, fetched)
         context = copy_context()
         context.run(_TURN_OF.set, turn)
@@ -318,7 +318,7 @@ class Workers:
             send(_END)
         except TimeoutError as error:
             send(TooLong(self._seconds) if limit.expired() else error)
-        except Exception as error:  # the request's own task raises it
+        except (Exception, PassedOn) as error:  # the request's own task raises it
             send(error)
 
 
