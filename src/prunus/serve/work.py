@@ -86,7 +86,7 @@ class PassedOn(BaseException):
 class RequestSize:
     """What has arrived of the body of a request, in bytes.
 
-    :param may_pass: whether the background process may answer the request after all; not once a search or the reply has begun.
+    :param may_pass: whether the background process may still answer the request; a search or a reply that has begun forbids it.
     """
 
     size: int = 0
