@@ -86,7 +86,7 @@ class PassedOn(BaseException):
 class RequestSize:
     """What has arrived of the body of a request, in bytes.
 
-    :param may_pass: whether the background process may still answer the request; a search or a reply that has begun forbids it.
+    :param may_pass: whether the background process may still answer the request: no search and no reply has begun.
     """
 
     size: int = 0
