@@ -16,7 +16,7 @@ from ..core.deadline import checked
 from ..core.text.words import SYLLABIC, UNSPACED, count_words, sentence_spans
 from ..pages.clean import rules
 from ..pages.grid import row_cells
-from ..pages.table_headers import header_rows
+from ..pages.table_headers import group_titles, header_rows
 from ..pages.tree import Tree
 from ..pages.write.selection import AFTER, BEFORE
 
@@ -99,10 +99,11 @@ class _Cutter:
         self.holds_block = _holds_block(tree)
         self.stack: list[tuple[int, tuple[int, ...]]] = []  # (node, requires)
         self.terms: dict[int, int] = {}  # definition that is a separate block -> its term
+        self.later = False  # a row requires the titles of its group
 
     def result(self) -> list[Piece]:
-        """Return the pieces; replace the nodes of required terms by the indices of their pieces."""
-        if self.terms:
+        """Return the pieces; replace the nodes of required terms and titles by the indices of their pieces."""
+        if self.terms or self.later:
             begins = {piece.lo: index for index, piece in reversed(list(enumerate(self.pieces)))}
             for piece in self.pieces:
                 places = [begins.get(~needed, -1) if needed < 0 else needed for needed in piece.requires]
@@ -252,9 +253,10 @@ class _Cutter:
     # -- tables -----------------------------------------------------------------------------------
 
     def _table(self, table: int, requires: tuple[int, ...]) -> None:
-        """Cut a table at its rows; each row requires the header rows of the table."""
+        """Cut a table at its rows; each row requires the header rows of the table, and the titles of its group."""
         tree = self.tree
-        header = header_rows(tree, table)
+        header, titles = header_rows(tree, table), group_titles(tree, table)
+        above: dict[tuple[int, ...], tuple[int, ...]] = {}  # by titles: the rows of a group share one tuple
         todo: list[int] = []
         for child in tree.children(table):
             if tree.tag[child] in ("thead", "tbody", "tfoot"):
@@ -271,7 +273,9 @@ class _Cutter:
             elif not tree.tag[node]:
                 self._run(node, end, requires) if not plan else plan.append((node, requires))
             elif tree.tag[node] == "tr":
-                plan.append((node, needed))
+                own = titles.get(node, ())
+                self.later |= bool(own)
+                plan.append((node, above.setdefault(own, (*needed, *(~title for title in own)))))
             elif not plan and tree.tag[node] == "caption" and 0 < tree.word_count(node) <= CAPTION:
                 needed = (*needed, len(self.pieces))  # it may hold the unit of every number
                 self._add(tree.parent[node], node, end, requires, node)

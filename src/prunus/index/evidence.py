@@ -27,7 +27,7 @@ from ..core.types import Citation, Span
 from ..evidence.blocks import Block, Blocks, Units, cut
 from ..evidence.documents import Documents
 from ..pages.clean.walk import clean_tree
-from ..pages.table_headers import header_rows
+from ..pages.table_headers import group_titles, header_rows
 from ..pages.tree import Tree
 from ..pages.write.selection import AFTER, BEFORE
 from .nodes import IndexedDocument, Node, NodeStore, version_of
@@ -329,25 +329,20 @@ class IndexEvidence(Documents):
             self._parts.append(_Part(Block(number, lo, lo, lo + 2, count_words(node.text)), score, node))
 
     def _add_leaves(self, tree: Tree, leaves: Sequence[tuple[Node, float]]) -> None:
-        """Add the leaves of one page in the order of its text, each requiring the header rows of its table."""
+        """Add the leaves of one page in the order of its text, each requiring the rows that label it in its table."""
         number, first = len(self.trees), len(self._parts)
         self.trees.append(tree)
         made = [(block_of(tree, number, node.start, node.end), node, score) for node, score in leaves]
-        heads: dict[int, list[int]] = {}
-        for block, _, _ in made:
-            table = _table_above(tree, block.lo)
-            if table >= 0 and table not in heads:
-                heads[table] = sorted(header_rows(tree, table))
+        labels = {block.lo: _rows_that_label(tree, block.lo) for block, _, _ in made}
         least = min((score for _, _, score in made), default=0.0) - 1.0
-        rows = sorted({row for header in heads.values() for row in header})
+        rows = sorted({row for above in labels.values() for row in above})
         parts = [_Part(Block(number, row, row, tree.end[row], tree.word_count(row)), least, None) for row in rows]
         parts += [_Part(block, score, node) for block, node, score in made]
         parts.sort(key=lambda part: (part.block.lo, part.block.first, part.block.hi))
         place_of = {part.block.lo: first + place for place, part in enumerate(parts) if part.node is None}
         for part in parts:
-            table = _table_above(tree, part.block.lo) if part.node else -1
-            missing = [row for row in heads.get(table, ()) if not part.block.lo <= row < part.block.hi]
-            needed = tuple(place_of[row] for row in missing)
+            above = labels[part.block.lo] if part.node else ()
+            needed = tuple(place_of[row] for row in above if not part.block.lo <= row < part.block.hi)
             self._parts.append(replace(part, block=replace(part.block, requires=needed)) if needed else part)
 
 
@@ -360,12 +355,14 @@ def _renamed(tree: Tree, document: str) -> Tree:
     return twin
 
 
-def _table_above(tree: Tree, node: int) -> int:
-    """Return the innermost table around a node, -1 where there is none."""
-    node = tree.parent[node]
-    while node >= 0 and tree.tag[node] != "table":
-        node = tree.parent[node]
-    return node
+def _rows_that_label(tree: Tree, node: int) -> tuple[int, ...]:
+    """Return the header rows of the innermost table around a node, and the titles of the node's group of rows."""
+    table, row = tree.parent[node], node
+    while table >= 0 and tree.tag[table] != "table":
+        table, row = tree.parent[table], row if tree.tag[row] == "tr" else table
+    if table < 0:
+        return ()
+    return (*sorted(header_rows(tree, table)), *group_titles(tree, table).get(row, ()))
 
 
 def block_of(tree: Tree, document: int, start: int, end: int) -> Block:

@@ -13,7 +13,7 @@ from ...pages.clean import rules
 from ...pages.clean.parse import parse
 from ...pages.grid import placed_cells, table_rows
 from ...pages.json_ld import items_of
-from ...pages.table_headers import header_rows
+from ...pages.table_headers import group_titles, header_rows
 from ...pages.tree import Tree, subtree_text
 
 _COLON: Final = re.compile(r"(?m)^([^:\n\t]{2,60}?):[ \t](?=\S)([^\n]{1,500})$")
@@ -92,7 +92,7 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _of_table(tree: Tree, table: int) -> Iterator[Labelled]:
-    headers, rows = header_rows(tree, table), table_rows(tree, table)
+    headers, rows, titles = header_rows(tree, table), table_rows(tree, table), group_titles(tree, table)
     caption = next((subtree_text(tree, node) for node in tree.children(table) if tree.tag[node] == "caption"), "")
     above: dict[int, str] = {}
     for row, cells in placed_cells(tree, rows):
@@ -105,8 +105,10 @@ def _of_table(tree: Tree, table: int) -> Iterator[Labelled]:
         if len(filled) < 2:
             continue
         label, whole = subtree_text(tree, filled[0][1]), span_of(tree, row, tree.end[row])
+        group = " ".join(subtree_text(tree, title) for title in titles.get(row, ()))
         for column, cell, _ in filled[1:]:
-            yield _made(label, f"{above.get(column, '')} {caption}", span_of(tree, cell, tree.end[cell]), whole)
+            around = f"{above.get(column, '')} {group} {caption}"
+            yield _made(label, around, span_of(tree, cell, tree.end[cell]), whole)
 
 
 def said_in_data(tree: Tree) -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ...core.text.bm25 import BM25, query_terms
 from ...pages.clean.rules import HEADINGS
 from ...pages.grid import has_rowspans, placed_cells, table_rows
+from ...pages.table_headers import group_titles
 from ...pages.tree import Tree, subtree_text
 from ..blocks import Blocks
 
@@ -40,7 +41,10 @@ def above_texts(blocks: Blocks) -> list[str]:
 
 
 def labelled_texts(blocks: Blocks) -> list[str]:
-    """Return the text of each block, behind the cells that span its row from rows above, as if it repeated them."""
+    """Return the text of each block, behind what labels its row from rows above, as if the row repeated it.
+
+    These are the cells that span the row, and the titles of its group of rows.
+    """
     known = blocks.cache.get("labelled")
     if isinstance(known, list):
         return known
@@ -48,7 +52,7 @@ def labelled_texts(blocks: Blocks) -> list[str]:
     tables: dict[tuple[int, int], dict[int, str]] = {}
     for index, (block, context) in enumerate(zip(blocks.blocks, blocks.contexts, strict=True)):
         tree, table, row = blocks.trees[block.document], context.table, block.lo
-        if table < 0 or not has_rowspans(tree, table):
+        if table < 0:
             continue
         while row > table and tree.tag[row] != "tr":
             row = tree.parent[row]
@@ -62,16 +66,15 @@ def labelled_texts(blocks: Blocks) -> list[str]:
 
 
 def _labels_from_above(tree: Tree, table: int) -> dict[int, str]:
-    """Map each row of a table to the text of the cells that span it from rows above."""
+    """Map rows of a table to the titles of their groups, and to the text of the cells that span them from above."""
     texts: dict[int, str] = {}
-    labels = {}
-    for row, line in placed_cells(tree, table_rows(tree, table)):
-        above = [cell for _, cell, _ in line if tree.parent[cell] != row]
-        for cell in above:
-            if cell not in texts:
-                texts[cell] = subtree_text(tree, cell)[:_LABEL_LENGTH]
-        labels[row] = "\t".join(filter(None, (texts[cell] for cell in above)))
-    return labels
+    above = dict(group_titles(tree, table))
+    if has_rowspans(tree, table):
+        for row, line in placed_cells(tree, table_rows(tree, table)):
+            above[row] = (*above.get(row, ()), *(cell for _, cell, _ in line if tree.parent[cell] != row))
+    for node in {node for nodes in above.values() for node in nodes}:
+        texts[node] = subtree_text(tree, node)[:_LABEL_LENGTH]
+    return {row: "\t".join(filter(None, (texts[node] for node in nodes))) for row, nodes in above.items()}
 
 
 def groups(blocks: Blocks, kind: str) -> NDArray[np.int64]:
