@@ -84,6 +84,18 @@ def test_rows_come_back_under_the_header_of_their_table(tmp_path: Path) -> None:
     assert "|zone 37|37|" in found.markdown
 
 
+def test_rows_come_back_under_the_title_of_their_group(tmp_path: Path) -> None:
+    index = Index.open(tmp_path / "index")
+    groups = "".join(
+        f"<tr><td colspan=2><b>{day} fares</b>" + "".join(f"<tr><td>zone {n}<td>{n + add}" for n in range(80))
+        for day, add in (("Weekday", 100), ("Sunday", 500))
+    )
+    index.add({"fares": f"<h1>Fares</h1><table><tr><th>Zone<th>Coins{groups}</table>"})
+    found = index.retrieve("How many coins is zone 77 on Sunday?", 150)
+    assert "<td>zone 77<td>577" in found.html
+    assert found.html.index("Sunday fares") < found.html.index("zone 77<td>577")
+
+
 def test_an_answer_from_a_row_cites_the_row(tmp_path: Path) -> None:
     index = Index.open(tmp_path / "index")
     index.add({"fares": TABLE})

@@ -17,8 +17,9 @@ from typing import Final
 from ..core.errors import BadInput
 from ..core.ports import TokenCounter
 from ..core.text.words import sentence_spans
-from ..evidence.breadcrumbs import breadcrumbs_of
+from ..evidence.breadcrumbs import LEAD_LENGTH, breadcrumbs_of
 from ..pages.clean.rules import HEADINGS
+from ..pages.table_headers import group_titles
 from ..pages.tree import Tree, subtree_text
 
 SIZE: Final = 100
@@ -270,7 +271,10 @@ def _whole(tree: Tree, fits: Callable[[int, int], bool | None]) -> list[tuple[in
 
 
 def _above(tree: Tree, chunks: Sequence[Chunk]) -> list[tuple[str, ...]]:
-    """Return the headings and the lead above each chunk; a chunk of several sections has only their shared ones."""
+    """Return the headings and the lead above each chunk; a chunk of several sections has only their shared ones.
+
+    A chunk that begins inside a group of rows has the group's title in its lead.
+    """
     places: list[tuple[int, int, int]] = []
     for chunk in chunks:
         first, last = tree.node_at(chunk.start), tree.node_at(chunk.end - 1)
@@ -287,6 +291,12 @@ def _above(tree: Tree, chunks: Sequence[Chunk]) -> list[tuple[str, ...]]:
                 texts[node] = subtree_text(tree, node)
         lines = [texts[node] for node in shared]
         lead = context.lead
+        if context.table >= 0:  # the title of the first row's group, too
+            row = first
+            while row > context.table and tree.tag[row] != "tr":
+                row = tree.parent[row]
+            titles = group_titles(tree, context.table).get(row, ())
+            lead = " ".join([lead, *(subtree_text(tree, title) for title in titles)])[: 2 * LEAD_LENGTH].strip()
         beginning = " ".join(tree.canonical[tree.starts[first] : tree.starts[first] + 2 * len(lead) + 200].split())
         if lead and lead[:60] not in beginning:
             lines.append(lead)
