@@ -64,6 +64,8 @@ class _FormMaker:
         self.before: dict[int, str] = {}
         self.own: dict[int, str] = {}
         self.behind: dict[int, str] = {}
+        self.scripted = 0
+        """The end of the last superscript or subscript that holds another one."""
 
     def forms(self) -> Forms:
         """Return the forms of all text nodes that have one."""
@@ -72,7 +74,7 @@ class _FormMaker:
             if tag not in _FORMED or (tag == "a" and "role" not in (tree.attrs[node] or ())):
                 continue
             low, high = self._texts(node)
-            if low == high or self._is_raw(node):
+            if low == high or (tag not in ("sup", "sub") and self._is_raw(node)):
                 continue
             if tag in ("sup", "sub", "a"):
                 if high - low <= _PARTS:
@@ -123,7 +125,14 @@ class _FormMaker:
         if tag == "a" or (tag == "sup" and self._is_note(node, body)):
             self.own.update(dict.fromkeys(texts, ""))
             return
-        table, opening, closing = _script_form(tag, body, self._words_before(node, texts[0]))
+        before = self._words_before(node, texts[0])
+        if node < self.scripted or any(tree.tag[inner] in ("sup", "sub") for inner in range(node + 1, tree.end[node])):
+            # one inside another, as in 2^(2^8): raised twice, both would read as one number
+            self.scripted = max(self.scripted, tree.end[node])
+            sign = "^" if tag == "sup" else "_"
+            self._wrap(texts[0], f"{sign}(" if len(body) > 1 else sign, ")" if len(body) > 1 else "", texts[-1])
+            return
+        table, opening, closing = _script_form(tag, body, before)
         if table is not None:
             for inner in texts:
                 self.own[inner] = tree.text[inner].translate(table)
@@ -131,14 +140,15 @@ class _FormMaker:
             self._wrap(texts[0], opening, closing, texts[-1])
 
     def _is_note(self, node: int, body: str) -> bool:
-        """Tell whether a superscript is the mark of a note: a short link into a page."""
-        tree = self.tree
+        """Tell whether a superscript is the mark of a note: a short link into a page, and no part of a longer one."""
+        tree, above = self.tree, self.tree.parent[node]
         if not _NOTE.fullmatch(body):
             return False
-        return any(
-            tree.tag[inner] == "a" and "#" in (tree.attrs[inner] or {}).get("href", "")
-            for inner in (tree.parent[node], *range(node + 1, tree.end[node]))
-        )
+        links = [inner for inner in range(node + 1, tree.end[node]) if tree.tag[inner] == "a"]
+        low, high = self._texts(above)
+        if tree.tag[above] == "a" and "".join(tree.text[inner] for inner in self.shown[low:high]).strip() == body:
+            links.append(above)
+        return any("#" in (tree.attrs[link] or {}).get("href", "") for link in links)
 
     def _words_before(self, node: int, first: int) -> str:
         """Return the end of the text that stands before an element on the same line; '' where there is none."""

@@ -156,6 +156,10 @@ def _image(node: Element, kept: Attrs | None) -> Special | None:
     return (), kept, alt
 
 
+_BOXES: Final = ("☐", "☑")
+"""What text says in place of a box or button: without and with its tick."""
+
+
 def _input(node: Element, kept: Attrs | None) -> Special | None:
     """Keep an <input> whose value or tick a reader sees."""
     kind = (node.attr("type") or "").strip().lower()
@@ -163,7 +167,7 @@ def _input(node: Element, kept: Attrs | None) -> Special | None:
         return None
     kept = dict(kept or {})
     if kind in ("checkbox", "radio"):
-        return (), {"type": kind, **({"checked": ""} if "checked" in kept else {})}, ""
+        return (), {"type": kind, **({"checked": ""} if "checked" in kept else {})}, _BOXES["checked" in kept]
     shown = kept.get("value") or kept.get("placeholder") or ""
     if not shown or kind == "range":
         return None
@@ -219,6 +223,13 @@ def _media(node: Element, kept: Attrs | None) -> Special | None:
     return (inner, kept, (kept or {}).get("title", "")) if kept or inner else None
 
 
+def _gauge(node: Element, kept: Attrs | None) -> Special | None:
+    """Keep what a <progress> or <meter> shows: its value, of the most that it can be."""
+    value = (kept or {}).get("value", "")
+    words = f"{value}/{(kept or {}).get('max') or 1}" if value and not node.text.strip() else ""
+    return node.children, kept, words
+
+
 def _dialog(node: Element, kept: Attrs | None) -> Special | None:
     """Drop a dialog that is not open."""
     return (node.children, kept, "") if node.attr("open") is not None else None
@@ -236,7 +247,7 @@ def _pre(node: Element, kept: Attrs | None) -> Special | None:
 SPECIAL: dict[str, Callable[[Element, Attrs | None], Special | None]] = {
     "head": _head, "title": _title, "img": _image, "input": _input, "select": _select, "option": _option,
     "optgroup": _optgroup, "video": _media, "audio": _media, "dialog": _dialog,
-    "pre": _pre,
+    "pre": _pre, "progress": _gauge, "meter": _gauge,
 }  # fmt: skip
 
 

@@ -186,7 +186,7 @@ class Inside:
 
 def is_struck(element: Element) -> bool:
     """Tell whether an inline style, or the class of that name in Tailwind, strikes an element's words through."""
-    if "line-through" in (element.attr("style") or ""):
+    if "line-through" in (element.attr("style") or "").lower():
         return True
     names = element.attr("class") or ""
     return "line-through" in names and "line-through" in names.split()
@@ -201,22 +201,41 @@ def has_hidden_class(element: Element) -> bool:
     return "sortkey" in names and "sortkey" in names.split()
 
 
+_SIGNS: Final = frozenset("–−-+±×÷/:.,%‰°′″$€£¥₹<>≤≥~≈≠=¬&")
+_TICKS: Final = frozenset("✓✔☑✅✗✘❌✕–—−-")
+
+
 def is_decoration(element: Element) -> bool:
     """Tell whether an ``aria-hidden`` element is empty, an icon, or repeated by a sibling for assistive technology.
 
-    Any other element with ``aria-hidden`` shows text, and stays.
+    Any other element with ``aria-hidden`` shows text, and stays; so does a sign of a number, as in 10–20, and a tick or
+    a cross that is all that a cell shows.
     """
     words = " ".join(element.text.split())
     if not words:
         return not element.children or element.select_one("img[alt]:not([alt=''])") is None
     if len(words) < 30 and rules.ICON_CLASS.search(element.attr("class") or ""):
         return True
-    if len(words) <= 2 and not any(letter.isalnum() for letter in words):
-        return True
-    if not words.isascii() and all(unicodedata.category(letter) in ("Co", "So", "Zs") for letter in words):
-        return True
     # only the nearest siblings: reading all of them would be quadratic in a hostile page
-    return any(_is_twin(sibling, words) for sibling in (_beside(element, -1), _beside(element, 1)))
+    if any(_is_twin(sibling, words) for sibling in (_beside(element, -1), _beside(element, 1))):
+        return True
+    sign = len(words) <= 2 and not any(letter.isalnum() for letter in words)
+    if not words.isascii() and all(unicodedata.category(letter) in ("Co", "So", "Zs") for letter in words):
+        sign = True
+    return sign and not _is_part(element, words)
+
+
+def _is_part(element: Element, words: str) -> bool:
+    """Tell whether a sign is part of the number or the word beside it, or the tick of a cell."""
+    above = element.parent
+    if words in _TICKS and isinstance(above, Element) and above.tag in ("td", "th", "dd"):
+        return len(above.text.strip()) == len(words)
+    if not _SIGNS.issuperset(words):
+        return False
+    before, after = element.previous_sibling, element.next_sibling
+    left = before.data[-1:] if isinstance(before, Text) else ""
+    right = after.data[:1] if isinstance(after, Text) else ""
+    return left.isdigit() or right.isdigit() or (left.isalnum() and right.isalnum())
 
 
 def _beside(element: Element, step: int) -> object:

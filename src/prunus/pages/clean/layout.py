@@ -40,6 +40,12 @@ AFTER: Final = 32
 STRUCK: Final = 64
 """A sheet strikes an element's words through."""
 
+RAISED: Final = 128
+"""An inline element is a superscript by its style."""
+
+LOWERED: Final = 256
+"""An inline element is a subscript by its style."""
+
 Layout: TypeAlias = "dict[Any, int]"
 """Nodes, and the sum of what is said of each."""
 
@@ -54,6 +60,8 @@ PARTED: Final = frozenset(
 
 _CLASSED: Final = ",".join(f"{tag}[class]" for tag in sorted(PARTED))
 _PROPERTIES: Final = ("display", "float", "white-space", "user-select")
+_RARE: Final = {"text-decoration": "line-through", "vertical-align": "vertical-align"}
+"""Properties that are looked for only where a rule says this."""
 _ON_ALL_TAGS: Final = re.compile(
     r"white-space|user-select|line-through|display\s*+:\s*+(?:block )?[a-z-]{0,16}?(?:flex|grid|box)", re.IGNORECASE
 )
@@ -70,6 +78,7 @@ _ITEMS: Final = re.compile(
     r"(?:-webkit-|-ms-)?(?:inline-)?(?:flex|grid|flexbox)(?: |\Z)|block (?:flex|grid)|-webkit-box"
 )
 _KEPT: Final = re.compile(r"(pre(?!-line|serve-breaks)|break-spaces)|pre-line|preserve-breaks")
+_SCRIPTS: Final = {"super": RAISED, "sub": LOWERED}
 _CODE: Final = frozenset({"code", "samp", "kbd", "tt"})
 _RAW_TAGS: Final = PARTED - {"a"} | {"div", "p"}
 _GAP: Final = re.compile(r"\S {3,}+\S")
@@ -110,11 +119,15 @@ def layout_of(document: Document, sheets: Sheets, inline: Styles, styled: Iterab
     return maker.layout
 
 
+_IN_LINE: Final = re.compile(r"display|float|absolute|fixed|vertical-align\s*+:\s*+su")
+"""What lays out an inline element."""
+
+
 def _says(style: str) -> int:
     """Return 2 where a style may lay out an element of any tag, 1 where only an inline one, 0 where none."""
     if "flex" in style or "grid" in style or "-box" in style or "white-space" in style or "user-select" in style:
         return 2
-    return 1 if "display" in style or "float" in style or "absolute" in style or "fixed" in style else 0
+    return 1 if _IN_LINE.search(style) else 0
 
 
 def _by_class(element: Element) -> dict[str, str]:
@@ -146,9 +159,8 @@ def _by_sheets(document: Document, sheets: Sheets) -> Iterator[tuple[Element, Ma
                 cascade.add(element, rule, specificity)
         if cascade.matches > MAX_ITEMS:
             return
-    words = (
-        [*_PROPERTIES, "text-decoration"] if any("line-through" in rule.body for rule in cascade.said) else _PROPERTIES
-    )
+    bodies = " ".join(rule.body for rule in cascade.said).lower()
+    words = [*_PROPERTIES, *(name for name, sign in _RARE.items() if sign in bodies)]
     if not cascade.matching or not add_others(cascade, sheets, {rule for rule, _, _ in laying}, words):
         return
     known: dict[Any, dict[str, str]] = {}
@@ -194,6 +206,8 @@ class _Layouter:
                 self._say(element, ON_LINE)
             elif display == "table-cell":
                 self._add_apart(element)
+            if (script := _SCRIPTS.get(values.get("vertical-align", ""))) is not None:
+                self._say(element, script)
         if "line-through" in values.get("text-decoration-line", values.get("text-decoration", "")):
             self._say(element, STRUCK)
         kept = _KEPT.match(values.get("white-space-collapse", values.get("white-space", "")))

@@ -51,13 +51,13 @@ _SAYS: Final = re.compile(
 )
 """What must stand where a word of ``_HIDES`` is found."""
 
-_LAYS_OUT: Final = (b"display:", b"float:", b"white-space", b"user-select:", b"line-through")
-"""What stands in declarations that can part words, keep their line breaks or strike them through, or keep them out of a
-copied text."""
+_LAYS_OUT: Final = (b"display:", b"float:", b"white-space", b"user-select:", b"line-through", b"vertical-align:su")
+"""What stands in declarations that can part words, keep their line breaks, strike them through, raise or lower them, or keep
+them out of a copied text."""
 
 _SAYS_WHERE: Final = re.compile(
     rb"display:(?:-webkit-|-ms-)?(?:block|box|table|list-item|flow-root|(?:inline-)?(?:flex|grid))|float:[lri]|"
-    rb"white-space:(?:pre|break)|white-space-collapse:p|user-select:none|line-through"
+    rb"white-space:(?:pre|break)|white-space-collapse:p|user-select:none|line-through|vertical-align:su(?:b|per)"
 )
 
 _STRING: Final = re.compile(r"\"[^\"]*\"|'[^']*'")
@@ -147,7 +147,7 @@ class StyleSheet:
     """
 
     def __init__(self, css: str) -> None:
-        css = without_comments(css)
+        css = without_comments(css.replace("<!--", " ").replace("-->", " "))  # browsers skip these marks in a sheet
         self.suspects, self.laying = suspects(css)
         """The places of the parts that may hide something, and of those that may lay out words."""
 

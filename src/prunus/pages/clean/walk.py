@@ -50,7 +50,22 @@ from .formula import draws_formula, formula_text, plain_tex
 from .hidden import Inside, Styles, faded_in, is_hidden, is_struck
 from .icons import MAY_BE_ICONS, icon_words
 from .language import language_of
-from .layout import AFTER, APART, LINES, ON_LINE, RAW, STRUCK, UNSEEN, Layout, after, layout_of
+from .layout import (
+    AFTER,
+    APART,
+    LINES,
+    LOWERED,
+    MAX_ITEMS,
+    ON_LINE,
+    PARTED,
+    RAISED,
+    RAW,
+    STRUCK,
+    UNSEEN,
+    Layout,
+    after,
+    layout_of,
+)
 from .panels import opened_panels
 from .parse import FORMER, Document, Element, Text, parse, without_surrogates
 from .shadow import show_shadows
@@ -118,6 +133,14 @@ _NEAR: Final = 16
 
 _NOT_RENAMED: Final = frozenset({"a", "s", "del", "strike"})
 """Inline elements that stay what they are where their style strikes their words through."""
+
+_SCRIPTS: Final = frozenset({"a", "sup", "sub", "s"})
+"""Inline elements that stay what they are where their style raises or lowers their words."""
+
+_HOLD_STRUCK: Final = frozenset(
+    "table thead tbody tfoot tr ul ol dl section article main figure details fieldset form".split()
+)
+"""Elements whose style strikes through the words of the blocks inside."""
 
 _ENDED_BY: Final = {"li": ("li",), "dd": ("dd", "dt"), "dt": ("dd", "dt")}
 """The open items that each item's start tag ends (HTML, 13.2.6.4.7). A parser nests them only where it moves content
@@ -327,6 +350,11 @@ class _Walk(GrowingTree):
                 struck = tag in STRUCK_BLOCKS
                 if kind in (PASS, INLINE) and tag not in _NOT_RENAMED:
                     tag, flags, kind = "s", KINDS["s"], INLINE
+                elif tag in _HOLD_STRUCK:
+                    self._strike_inside(node)
+            elif said & (RAISED | LOWERED) and kind in (PASS, INLINE) and tag not in _SCRIPTS:
+                tag, kind = "sup" if said & RAISED else "sub", INLINE
+                flags = KINDS[tag]
         if kind == RENAMED:
             tag = FORMER[tag]
             flags = KINDS[tag]
@@ -374,6 +402,18 @@ class _Walk(GrowingTree):
         if struck:
             self.struck.append(len(self.tag))
         return self._open(node, tag, flags, kept, children)
+
+    def _strike_inside(self, node: Element) -> None:
+        """Strike through the words of the outermost blocks in an element whose style strikes through all its words."""
+        stack = [child for child in node.children if isinstance(child, Element)]
+        while stack and len(stack) < MAX_ITEMS:
+            child = stack.pop()
+            if child.tag in STRUCK_BLOCKS or child.tag in PARTED:
+                self.layout[child] = self.layout.get(child, 0) | STRUCK
+                self.marked.add(child)
+                self.told.add(child)
+            else:
+                stack += [inner for inner in child.children if isinstance(inner, Element)]
 
     def _is_unseen(self, node: Element) -> bool:
         """Tell whether a reader does not see an element, whatever is around it."""
@@ -425,8 +465,8 @@ class _Walk(GrowingTree):
 
         What is said of its place is forgotten where the element itself is among these nodes.
         """
-        struck = said & STRUCK
-        self.layout[node] = struck
+        of_words = said & (STRUCK | RAISED | LOWERED)
+        self.layout[node] = of_words
         in_line = self.raw or any(self.tag[above] in rules.HEADINGS for above in self.open[-_NEAR:])
         if said & APART or (said & ON_LINE and in_line):
             self._part(node, said)
@@ -449,7 +489,7 @@ class _Walk(GrowingTree):
         self.mark = self.content
         self._enter_node(position, KINDS[new])
         # an element that says more than its place stays inside
-        stays = KINDS.get(tag, BLOCK) & KIND == INLINE or tag == "a" or struck or is_struck(node)
+        stays = KINDS.get(tag, BLOCK) & KIND == INLINE or tag == "a" or of_words or is_struck(node)
         return (node,) if stays else node.children
 
     def _part(self, node: Any, said: int) -> None:

@@ -187,10 +187,16 @@ def _by_tag(start: str, content: bytes | str, named: str, header: str, name: str
             return "html"
         return _by_root(_head_of(content, _LONG_HEAD).lstrip("\ufeff \t\r\n"), named, name)
     if low.startswith("<svg"):
-        return "html" if header == "html" else _by_root(start, named, name)
+        return "html" if "html" in (header, named) or _goes_on(content) else _by_root(start, named, name)
     if named in ("", "text", "csv", "json", "html") and low.startswith(("<head", "<body", "<!--")):
         return "html"
     return ""
+
+
+def _goes_on(content: bytes | str) -> bool:
+    """Tell whether something follows the last drawing of a page that begins with one."""
+    text = content if isinstance(content, str) else content.decode("latin-1")
+    return bool(text.lower().rpartition("</svg>")[2].strip() and "</svg>" in text.lower())
 
 
 def _is_flat(text: str, place: int = 0) -> bool:

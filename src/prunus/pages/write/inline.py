@@ -172,8 +172,9 @@ class Line:
         self.add(text)
 
     def open(self, node: int, opening: str, closing: str) -> None:
-        """Begin an element; it gets no marks in code, or inside an element with the same marks."""
-        if opening and not self.code and all(outer.opening != opening for outer in self._marks):
+        """Begin an element; it gets no marks in code, or inside an element with the same marks but tags."""
+        nests = opening[:1] == "<"
+        if opening and not self.code and (nests or all(outer.opening != opening for outer in self._marks)):
             position = len(self.parts)
             joins = self._joint == (position, opening) and (not self._marks or self._marks[-1].place != position)
             self._marks.append(_Mark(node, opening, closing, position, joins))

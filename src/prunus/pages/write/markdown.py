@@ -152,6 +152,8 @@ class MarkdownWriter:
         if tag in ("img", "video", "audio", "input"):
             self._object(node, tag)
             return False
+        if tag in ("progress", "meter"):
+            self.line.add_words(self.tree.text[node])
         if tag in _APART:
             self.line.add(" ")
         else:
@@ -223,6 +225,8 @@ class MarkdownWriter:
         if pieces or node in self.marks:
             cut = pieces or [(0, len(text))]
             text = " " * (cut[0][0] > 0) + self.part.text(self.tree, node) + " " * (cut[-1][1] < len(text))
+        if self.line.code and self.tree.tag[self.tree.parent[node]] in ("sup", "sub"):
+            text = self.tree.canonical[self.tree.starts[node] : self.tree.stop(node)]  # code has no marks, and 10<sup>6</sup> is not 106
         self.line.add_words(text)
 
     def _flush(self) -> None:

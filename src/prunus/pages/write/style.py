@@ -84,7 +84,7 @@ SPACED: Final = frozenset({"button", "label", "output"})
 """Inline elements that are shown apart from their neighbours; without their tags a space separates them."""
 
 _LEAN_ATTRIBUTES: Final = frozenset(
-    "alt title colspan rowspan start value reversed checked placeholder open label selected".split()
+    "alt title colspan rowspan start value reversed checked placeholder open label selected type max".split()
 )
 _LINK_ATTRIBUTES: Final = frozenset({"href", "cite"})
 _IMAGE_ATTRIBUTES: Final = frozenset({"src", "poster", "data"})
