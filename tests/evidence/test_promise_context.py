@@ -44,6 +44,14 @@ def test_a_row_comes_with_the_title_of_its_group() -> None:
     assert "Pier 7\t9.7" in lines and "Pier 7\t7.7" not in lines
 
 
+def test_a_row_comes_with_the_header_right_above_it() -> None:
+    pets = "".join(f"<tr><td>{year}<td>{year % 97}" for year in range(1950, 2000))
+    page = f"<table><tr><th>Year<th>Cats{pets}<tr><th>Year<th>Dogs{pets}</table>"
+    question = "How many dogs were there in 1991?"
+    lines = prunus.prune(page, question, 20, "text", options=prunus.Options(max_words=6)).output.splitlines()
+    assert lines[:2] == ["Year\tDogs", "1991\t51"]
+
+
 def test_a_block_without_room_for_its_context_comes_alone() -> None:
     page = "<h2>" + "A long heading of many words " * 3 + "</h2><p>The water at pier 7 is 9 metres deep.</p>" + FILLER
     assert pruned(page, 16) == "The water at pier 7 is 9 metres deep."

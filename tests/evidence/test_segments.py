@@ -84,6 +84,17 @@ def test_a_row_is_labelled_by_the_title_of_its_group_and_that_title_is_no_quote(
     ]
 
 
+def test_a_row_is_labelled_by_the_header_right_above_it_and_no_header_is_quoted() -> None:
+    cats, dogs = "<tr><td>1990<td>4<tr><td>1991<td>5", "<tr><td>1990<td>8<tr><th>1991<td>9"
+    found = quoted(f"<table><tr><th>Year<th>Cats{cats}<tr><th>Year<th>Dogs{dogs}</table>")
+    assert [(text, label) for _, text, label in found] == [
+        ("1990\t4", "Year | Cats"),
+        ("1991\t5", "Year | Cats"),
+        ("1990\t8", "Year | Dogs"),
+        ("1991\t9", "Year | Dogs"),
+    ]
+
+
 def test_a_cell_under_two_header_rows_is_labelled_by_both() -> None:
     labels = {text: label for _, text, label in quoted(TWO_HEADER_ROWS)}
     assert labels["Ashby\t100\t120\tJo Lind"] == "Town | Population \u203a 2000 | Population \u203a 2010 | Mayor"

@@ -51,7 +51,30 @@ MEANINGS = {
     "<p>2<math><mfrac><mn>1</mn><mn>3</mn></mfrac></math> cups": "2 1/3 cups",
     "<p>x<math><mn>3</mn></math>": "x3",
     "<p class=line-through>old <b>price</b></p>new": "~~old price~~\nnew",
-    "<pre>a<sup>2</sup> <s>b</s></pre>": "a2 b",
+    "<pre>a<sup>2</sup> <s>b</s></pre>": "a² b",
+    "2<sup>2<sup>8</sup></sup> and a<sub>n<sub>k</sub></sub>": "2^(2^8) and a_(n_k)",
+    "<a href='#size'>5 m<sup>2</sup></a>, Oslo<a href='#n1'><sup>1</sup></a>": "5 m², Oslo",
+    "10<span style='vertical-align: super'>9</span>, H<i style='vertical-align:sub'>2</i>O": "10⁹, H₂O",
+    "<style>.e{vertical-align:super;font-size:70%}</style><p>10<span class=e>9</span> <b class=e>new</b>": "10⁹ new",
+    "<span style='text-decoration:LINE-THROUGH'>61</span> 56": "~~61~~ 56",
+    "<table><tr style='text-decoration:line-through'><td>Mon<td>9:00<tr><td>Tue<td>8:00</table>": (
+        "~~Mon~~\t~~9:00~~\nTue\t8:00"
+    ),
+    "<style>.off{text-decoration:line-through}</style><ul class=off><li>one<li>two</ul>": "~~one~~\n~~two~~",
+    "<p><ruby>東京<rt>とうきょう</rt></ruby>へ": "東京(とうきょう)へ",
+    "<p><ruby>漢<rp>(</rp><rt>かん</rt><rp>)</rp></ruby>": "漢(かん)",
+    "<p>open 10<span aria-hidden=true>–</span>20, <i aria-hidden=true>−</i>3 m": "open 10–20, −3 m",
+    "<p>Next<i aria-hidden=true>›</i> Menu<i aria-hidden=true>+</i>": "Next Menu",
+    "<table><tr><td>Tea<td><i aria-hidden=true>✓</i><td><i aria-hidden=true>✗</i></table>": "Tea\t✓\t✗",
+    "<table><tr><td><i aria-hidden=true>✓</i><span class=sr-only>Yes</span></table>": "Yes",
+    "<p><input type=checkbox checked>paid <input type=checkbox>sent": "☑ paid ☐ sent",
+    "<p>Power <progress value=70 max=100></progress>, <meter value=4 max=5>four</meter>": "Power 70/100 , four",
+    "<p>So <script type='math/tex'>E=mc^2</script> holds<script>x=1</script>": "So E=mc^2 holds",
+    "<table><tr><td><td>Mon<td>Tue<tr><td>Ann<td><td>8</table>": "\tMon\tTue\nAnn\t\t8",
+    "<table><tr><td>Basic<td style='visibility:hidden'>-<td>90</table>": "Basic\t\t90",
+    "<table><tr><td>Basic<td style='display:none'>-<td>90</table>": "Basic\t90",
+    "<style><!-- .h{display:none} --></style><p class=h>hidden<p>seen": "seen",
+    "<svg width=20><path d='M0'/></svg><p>Words": "Words",
 }
 """What is on the page, and what the canonical text says."""
 

@@ -20,6 +20,7 @@ PARTED = {
     ),
     "items of a flex box": ("<style>p{display:flex}</style><p>Tug<span>4</span><a href=x>Map</a></p>", "Tug 4 Map"),
     "items of a grid in a line": ("<a style='display:inline-grid'><b>Tug</b><b>Boat</b></a>", "Tug Boat"),
+    "single letters with room between": ("<p style='display:flex;gap:1em'><i>3</i><i>1</i></p>", "3 1"),
     "floats": ("<p>Harbour<span style='float:right'>12:30</span></p>", "Harbour 12:30"),
     "positioned": ("<p>Basket<i style='position:absolute'>3</i></p>", "Basket 3"),
     "a heading stays one line": (f"<h2>Step<span style='{BLOCK}'>Two</span>of three</h2>", "Step Two of three"),
@@ -36,6 +37,7 @@ NOT_PARTED = {
     "a large first letter": ("<p><span style='float:left'>H</span>arbour</p>", "Harbour"),
     "the sign of a price": ("<p style='display:flex'><span>$</span><span>99</span></p>", "$99"),
     "single letters": ("<p style='display:flex'><i>T</i><i>u</i><i>g</i></p>", "Tug"),
+    "no room between": ("<p style='display:flex;gap:0'><i>3</i><i>1</i></p>", "31"),
     "an exponent": ("<p style='display:flex'>10<sup>9</sup></p>", "10⁹"),
 }
 

@@ -16,7 +16,7 @@ from ..core.deadline import checked
 from ..core.text.words import SYLLABIC, UNSPACED, count_words, sentence_spans
 from ..pages.clean import rules
 from ..pages.grid import row_cells
-from ..pages.table_headers import group_titles, header_rows
+from ..pages.table_headers import group_titles, header_rows, header_rows_of
 from ..pages.tree import Tree
 from ..pages.write.selection import AFTER, BEFORE
 
@@ -253,10 +253,10 @@ class _Cutter:
     # -- tables -----------------------------------------------------------------------------------
 
     def _table(self, table: int, requires: tuple[int, ...]) -> None:
-        """Cut a table at its rows; each row requires the header rows of the table, and the titles of its group."""
+        """Cut a table at its rows; each row requires the header rows above it, and the titles of its group."""
         tree = self.tree
-        header, titles = header_rows(tree, table), group_titles(tree, table)
-        above: dict[tuple[int, ...], tuple[int, ...]] = {}  # by titles: the rows of a group share one tuple
+        header, titles, others = header_rows(tree, table), group_titles(tree, table), header_rows_of(tree, table)
+        above: dict[tuple[int, ...], tuple[int, ...]] = {}  # by rows above: the rows of a group share one tuple
         todo: list[int] = []
         for child in tree.children(table):
             if tree.tag[child] in ("thead", "tbody", "tfoot"):
@@ -264,7 +264,7 @@ class _Cutter:
             else:
                 todo.append(child)
         plan: list[tuple[int, tuple[int, ...]]] = []
-        needed = requires
+        needed = under = requires  # with the header rows, and without
         for node in todo:
             end = tree.end[node]
             if node in header and not plan:
@@ -273,11 +273,13 @@ class _Cutter:
             elif not tree.tag[node]:
                 self._run(node, end, requires) if not plan else plan.append((node, requires))
             elif tree.tag[node] == "tr":
-                own = titles.get(node, ())
+                own = (*others.get(node, ()), *titles.get(node, ()))
                 self.later |= bool(own)
-                plan.append((node, above.setdefault(own, (*needed, *(~title for title in own)))))
+                base = under if node in others else needed
+                own = tuple(row for row in own if row != node)
+                plan.append((node, above.setdefault(own, (*base, *(~row for row in own)))))
             elif not plan and tree.tag[node] == "caption" and 0 < tree.word_count(node) <= CAPTION:
-                needed = (*needed, len(self.pieces))  # it may hold the unit of every number
+                needed = under = (*needed, len(self.pieces))  # it may hold the unit of every number
                 self._add(tree.parent[node], node, end, requires, node)
             elif not plan and tree.tag[node] == "caption" and not self.holds_block[node]:
                 self._run(node + 1, end, requires)

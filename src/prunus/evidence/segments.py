@@ -18,7 +18,7 @@ from ..core.text.words import sentence_spans
 from ..core.types import BlockRecord, Span
 from ..pages.clean import rules
 from ..pages.grid import placed_cells, row_cells, table_rows
-from ..pages.table_headers import group_titles, header_rows
+from ..pages.table_headers import group_titles, header_rows, header_rows_of
 from ..pages.tree import Tree, subtree_text
 from .breadcrumbs import breadcrumbs_of
 
@@ -79,6 +79,7 @@ def _units(tree: Tree) -> Iterator[tuple[int, int, Kind | Literal["label"]]]:
         if tag == "table":
             headers |= header_rows(tree, node)
             headers.update(title for titles in group_titles(tree, node).values() for title in titles)
+            headers.update(row for rows in header_rows_of(tree, node).values() for row in rows)
         elif tag in ("ul", "ol"):
             items = sum(tree.tag[child] == "li" for child in tree.children(node))
             if 1 < items <= ITEMS and 0 < tree.word_count(node) <= WHOLE:
@@ -135,6 +136,8 @@ def _with_context(tree: Tree, slices: Sequence[tuple[int, int, Kind]]) -> list[S
             titles = " › ".join(subtree_text(tree, title).rstrip(" :：") for title in above_row)
             label = ": ".join(filter(None, [titles, _column_heads(tree, context.table, row)]))
             label, shown = label[: 2 * _ABOVE_LENGTH], _with_gaps(tree, row)
+            own = header_rows_of(tree, context.table).get(row, ())
+            lead = " ".join(subtree_text(tree, header) for header in own) or lead
         text, span = tree.canonical[start:end], Span(tree.document, start, end)
         result.append(Segment(0, text, span, 0.0, "\n".join([*above, lead]), label, kind, shown))
     return result
@@ -153,7 +156,7 @@ def _column_heads(tree: Tree, table: int, row: int) -> str:
 
     A column under several header rows is labelled by all of them: ``Population › 2010``.
     """
-    heads = _heads(tree, table)
+    heads = _heads(tree, table, header_rows_of(tree, table).get(row) or tuple(sorted(header_rows(tree, table))))
     line = _places(tree, table).get(row)
     if not heads or line is None:
         return ""
@@ -173,13 +176,15 @@ def _column_heads(tree: Tree, table: int, row: int) -> str:
     return "; ".join([f"{title}: {label}" if title else label, *spanning] if label or title else spanning)
 
 
-def _heads(tree: Tree, table: int) -> list[tuple[list[int], list[str]]]:
-    """Return the header rows of a table, each as the first columns of its cells, and their texts."""
-    key = ("column heads", table)
+def _heads(tree: Tree, table: int, rows: tuple[int, ...]) -> list[tuple[list[int], list[str]]]:
+    """Return header rows of a table, each as the first columns of its cells, and their texts."""
+    if not rows:
+        return []
+    key = ("column heads", rows[0])
     known: list[tuple[list[int], list[str]]] | None = tree.cache.get(key)
     if known is None:
         known = tree.cache[key] = []
-        for row in sorted(header_rows(tree, table)):
+        for row in rows:
             line = _places(tree, table).get(row, [])
             if line:
                 known.append(([column for column, _ in line], [subtree_text(tree, cell) for _, cell in line]))

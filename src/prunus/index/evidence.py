@@ -27,7 +27,7 @@ from ..core.types import Citation, Span
 from ..evidence.blocks import Block, Blocks, Units, cut
 from ..evidence.documents import Documents
 from ..pages.clean.walk import clean_tree
-from ..pages.table_headers import group_titles, header_rows
+from ..pages.table_headers import group_titles, header_rows, header_rows_of
 from ..pages.tree import Tree
 from ..pages.write.selection import AFTER, BEFORE
 from .nodes import IndexedDocument, Node, NodeStore, version_of
@@ -362,7 +362,8 @@ def _rows_that_label(tree: Tree, node: int) -> tuple[int, ...]:
         table, row = tree.parent[table], row if tree.tag[row] == "tr" else table
     if table < 0:
         return ()
-    return (*sorted(header_rows(tree, table)), *group_titles(tree, table).get(row, ()))
+    headers = header_rows_of(tree, table).get(row) or tuple(sorted(header_rows(tree, table)))
+    return (*headers, *group_titles(tree, table).get(row, ()))
 
 
 def block_of(tree: Tree, document: int, start: int, end: int) -> Block:

@@ -1,4 +1,4 @@
-"""The rows that label the columns of a table, and those that are titles of the rows below them."""
+"""The rows that label the columns of a table, at its top or in its middle, and those that are titles of rows below."""
 
 from __future__ import annotations
 
@@ -77,6 +77,34 @@ def group_titles(tree: NodeArrays, table: int) -> dict[int, tuple[int, ...]]:
                     known[row] = titles
                 if _TOTAL.match(_text(tree, filled[0])):
                     titles = ()
+    return known
+
+
+def header_rows_of(tree: NodeArrays, table: int) -> dict[int, tuple[int, ...]]:
+    """Return the rows that label the columns of each row below a header in the middle of a table, and of that header.
+
+    A header in the middle is a row of two <th> or more and no other cell, or of a further <thead>; it labels the rows
+    below it in place of the header at the top. Rows under the header at the top have no entry; a header has itself.
+    """
+    key = ("header rows of", table)
+    known: dict[int, tuple[int, ...]] | None = tree.cache.get(key)
+    if known is None:
+        known = tree.cache[key] = {}
+        top = header_rows(tree, table)
+        current: tuple[int, ...] = ()
+        below = False
+        for row in table_rows(tree, table):
+            if row in top:
+                continue
+            filled = [cell for cell in row_cells(tree, row)[:_MOST_CELLS] if tree.word_count(cell)]
+            marked = tree.tag[tree.parent[row]] == "thead" or all(tree.tag[cell] == "th" for cell in filled)
+            if top and marked and len(filled) > 1:
+                current = (row,) if below or not current else (*current, row)[-_MOST:]
+                below = False
+            else:
+                below = True
+            if current:
+                known[row] = current
     return known
 
 

@@ -2,7 +2,8 @@
 
 Without its tag ``10<sup>9</sup>`` reads 109, ``5,000<sup>1</sup>`` with a note reads 5,0001, and a struck price stands
 beside the price. So superscripts and subscripts become letters of that kind or get a sign before them, marks of notes
-are left out, struck words stand between ``~~``, and those of ``<q>`` between the quotation marks that browsers draw.
+are left out, struck words stand between ``~~``, those of ``<q>`` between the quotation marks that browsers draw, and
+the reading of a ruby in brackets.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Forms: TypeAlias = dict[int, tuple[str, int]]
 """Text node -> (its form in the canonical text, letters of it that were put before the node's own words)."""
 
 _STRUCK: Final = frozenset({"s", "del", "strike"})
-_FORMED: Final = _STRUCK | {"sup", "sub", "q", "a"}
+_FORMED: Final = _STRUCK | {"sup", "sub", "q", "a", "rt"}
 
 _RAISED: Final = str.maketrans("0123456789+-\u2212()=ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁽⁾⁼ⁿⁱ")
 _LOWERED: Final = str.maketrans("0123456789+-\u2212()=", "₀₁₂₃₄₅₆₇₈₉₊₋₋₍₎₌")
@@ -55,6 +56,13 @@ def draws_quotes(words: str) -> bool:
     return words.lstrip()[:1] not in _QUOTES
 
 
+def has_no_brackets(tree: NodeArrays, reading: int) -> bool:
+    """Tell whether the page writes no ``<rp>`` beside a reading, the ``<rt>`` of a ruby: it is no part of the word."""
+    end = tree.end[reading]
+    after = end < len(tree.tag) and tree.tag[end] == "rp"
+    return not after and not tree.text[reading + 1].startswith(("(", "（", "[")) if end > reading + 1 else False
+
+
 class _FormMaker:
     """Collects what stands before, in place of, and behind text nodes."""
 
@@ -79,6 +87,9 @@ class _FormMaker:
             if tag in ("sup", "sub", "a"):
                 if high - low <= _PARTS:
                     self._script(node, tag, self.shown[low:high])
+            elif tag == "rt":
+                if has_no_brackets(tree, node):
+                    self._wrap(self.shown[low], "(", ")", self.shown[high - 1])
             elif tag == "q":
                 if draws_quotes(tree.text[self.shown[low]]):
                     self._wrap(self.shown[low], "“", "”", self.shown[high - 1])

@@ -149,6 +149,9 @@ class Tree(NodeArrays):
                 if position and (gap != " " or (text[0] != " " and pieces[-1][-1] != " ")):
                     pieces.append(gap)
                     position += len(gap)
+                elif not position and node in gaps:  # the page begins with empty cells
+                    pieces.append(gap.lstrip("\n"))
+                    position += len(pieces[-1])
                 gap = ""
             starts.append(position)
             if text:

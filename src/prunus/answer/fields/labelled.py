@@ -13,7 +13,7 @@ from ...pages.clean import rules
 from ...pages.clean.parse import parse
 from ...pages.grid import placed_cells, table_rows
 from ...pages.json_ld import items_of
-from ...pages.table_headers import group_titles, header_rows
+from ...pages.table_headers import group_titles, header_rows, header_rows_of
 from ...pages.tree import Tree, subtree_text
 
 _COLON: Final = re.compile(r"(?m)^([^:\n\t]{2,60}?):[ \t](?=\S)([^\n]{1,500})$")
@@ -93,11 +93,14 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 
 def _of_table(tree: Tree, table: int) -> Iterator[Labelled]:
     headers, rows, titles = header_rows(tree, table), table_rows(tree, table), group_titles(tree, table)
+    others = header_rows_of(tree, table)
     caption = next((subtree_text(tree, node) for node in tree.children(table) if tree.tag[node] == "caption"), "")
     above: dict[int, str] = {}
     for row, cells in placed_cells(tree, rows):
         filled = [(column, cell, width) for column, cell, width in cells if tree.word_count(cell)]
-        if row in headers:
+        if row in others and others[row][0] == row:
+            above.clear()  # a header in the middle labels the rows below it alone
+        if row in headers or row in others.get(row, ()):
             for column, cell, width in filled:
                 for at in range(column, min(column + width, column + 50)):
                     above[at] = f"{above.get(at, '')} {subtree_text(tree, cell)}".strip()

@@ -31,11 +31,11 @@ Hidden: TypeAlias = "dict[Element, list[Element]]"
 _PROPERTIES: Final = frozenset(
     """-webkit-background-clip -webkit-clip-path -webkit-mask -webkit-mask-image -webkit-text-fill-color
     -webkit-text-stroke -webkit-text-stroke-width -webkit-user-select animation animation-name background-clip
-    block-size bottom clip clip-path color content-visibility display filter float font font-size height inline-size
-    inset inset-block-start inset-inline-start left margin margin-left margin-top mask mask-image max-height
-    max-width opacity overflow overflow-x overflow-y position right scale text-decoration text-decoration-line
-    text-indent text-shadow top transform transition transition-property translate user-select vertical-align
-    visibility white-space white-space-collapse width will-change""".split()
+    block-size bottom clip clip-path color column-gap content-visibility display filter float font font-size gap
+    grid-gap height inline-size inset inset-block-start inset-inline-start left margin margin-left margin-top mask
+    mask-image max-height max-width opacity overflow overflow-x overflow-y position right scale text-decoration
+    text-decoration-line text-indent text-shadow top transform transition transition-property translate user-select
+    vertical-align visibility white-space white-space-collapse width will-change""".split()
 )
 """The properties that :func:`~prunus.pages.clean.css.unseen_by` and :mod:`~prunus.pages.clean.layout` read."""
 

@@ -56,6 +56,14 @@ def draws_formula(image: Element) -> bool:
     return (image.attr("alt") or "").startswith("{\\displaystyle") and image.attr("aria-hidden") == "true"
 
 
+def is_tex(script: Element) -> bool:
+    """Tell whether a <script> holds a formula for MathJax, which it has not drawn beside it."""
+    if not (script.attr("type") or "").strip().lower().startswith("math/tex"):
+        return False
+    before = script.previous_sibling
+    return not (isinstance(before, Element) and "mathjax" in (before.attr("class") or "").lower() and before.text)
+
+
 def plain_tex(tex: str) -> str:
     """Return TeX on one line, without the style that MediaWiki writes around it."""
     tex = " ".join(tex.split())

@@ -184,6 +184,15 @@ class Inside:
                     self.unseen.append(node)
 
 
+def keeps_place(cell: Element) -> bool:
+    """Tell whether a hidden cell keeps its column: its own style hides it otherwise than by ``display: none``."""
+    style = cell.attr("style") or ""
+    if cell.attr("hidden") is not None or not style:
+        return False
+    values = declared(style)
+    return values.get("display") != "none" and values.get("position") not in ("absolute", "fixed")
+
+
 def is_struck(element: Element) -> bool:
     """Tell whether an inline style, or the class of that name in Tailwind, strikes an element's words through."""
     if "line-through" in (element.attr("style") or "").lower():

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 from ...core.text.numbers import bounded_int
 from . import rules
 from .cascade import Cascade, Sheets, add_others, affordable, is_on, select, selectors_of, specificity_of
-from .css import declared
+from .css import declared, pixels
 from .hidden import Styles
 from .parse import Document, Element, Text
 from .stylesheet import Rule
@@ -193,7 +193,7 @@ class _Layouter:
         if display == "none":
             return
         if display and _ITEMS.match(display):
-            self._add_items(element)
+            self._add_items(element, any(_has_gap(values.get(name, "")) for name in ("gap", "column-gap", "grid-gap")))
         tag = element.tag
         if tag in PARTED:
             if values.get("float", "none").endswith(("left", "right", "start", "end")) or values.get("position") in (
@@ -257,8 +257,11 @@ class _Layouter:
         if following is not None:
             self._say(following, APART)
 
-    def _add_items(self, box: Element) -> None:
-        """Part the items of a flex or grid box; a sign stays beside its number, and single letters make a word."""
+    def _add_items(self, box: Element, gap: bool) -> None:
+        """Part the items of a flex or grid box; a sign stays beside its number, and single letters make a word.
+
+        :param gap: the box says that there is room between its items.
+        """
         before = ""
         for item in box.children:
             if isinstance(item, Text):
@@ -268,7 +271,7 @@ class _Layouter:
             else:
                 continue
             if words and before:
-                single = len(words) == 1 and len(before) == 1
+                single = len(words) == 1 and len(before) == 1 and not gap
                 if not single and not _is_sign(words, before[-1]) and not _is_sign(before, words[0]):
                     self._say(item, APART)
             before = words or before
@@ -295,6 +298,12 @@ class _Layouter:
                     white_space = own.get("white-space") if own else None
                     if white_space in (None, "inherit", "unset") or _KEPT.match(white_space or ""):
                         stack.append(child)
+
+
+def _has_gap(value: str) -> bool:
+    """Tell whether the last length of a ``gap`` is more than nothing; a width that is not known is some."""
+    last = value.split()[-1] if value.split() else "0"
+    return last != "normal" and pixels(last) != 0
 
 
 def after(element: Element) -> Any:

@@ -52,8 +52,8 @@ _SAYS: Final = re.compile(
 """What must stand where a word of ``_HIDES`` is found."""
 
 _LAYS_OUT: Final = (b"display:", b"float:", b"white-space", b"user-select:", b"line-through", b"vertical-align:su")
-"""What stands in declarations that can part words, keep their line breaks, strike them through, raise or lower them, or keep
-them out of a copied text."""
+"""What stands in declarations that can part words, keep their line breaks, strike them through, raise or lower them, or
+keep them out of a copied text."""
 
 _SAYS_WHERE: Final = re.compile(
     rb"display:(?:-webkit-|-ms-)?(?:block|box|table|list-item|flow-root|(?:inline-)?(?:flex|grid))|float:[lri]|"

@@ -46,8 +46,8 @@ from .elements import (
     kept_attributes,
     unread_kind,
 )
-from .formula import draws_formula, formula_text, plain_tex
-from .hidden import Inside, Styles, faded_in, is_hidden, is_struck
+from .formula import draws_formula, formula_text, is_tex, plain_tex
+from .hidden import Inside, Styles, faded_in, is_hidden, is_struck, keeps_place
 from .icons import MAY_BE_ICONS, icon_words
 from .language import language_of
 from .layout import (
@@ -309,12 +309,14 @@ class _Walk(GrowingTree):
         flags = KINDS.get(tag, BLOCK)
         kind = flags & KIND
         if kind == DROP and (self.here < 0 or self.tag[self.here] not in _MEDIA or tag not in LEAVES):
+            if tag == "script" and is_tex(node) and self.last != START:
+                self._add_formula(node, plain_tex(node.text))
             if tag in UNREAD and not (tag == "svg" and self.here >= 0 and self._add_icon(node)):
                 self._note_unread(node)
             return None
         self.mark = -1
         marked = node in self.marked
-        struck = False
+        struck = empty = False
         if marked:
             if tag == "img" and draws_formula(node) and not self._has_formula_beside(node):
                 self._add_formula(node, plain_tex(node.attr("alt") or ""))
@@ -331,7 +333,9 @@ class _Walk(GrowingTree):
                 if again:
                     self._line_end()
                 if again is not None or not self._shows_inside(node):
-                    return again or None
+                    if again or tag not in ("td", "th") or not keeps_place(node):
+                        return again or None
+                    empty = True  # the cells behind it stay under their headers
             if self.parts and self.parts.get(node) and not self.raw:
                 return self._open_part(node)
             named = tag == "span" or (tag not in SPECIAL and node.attr("role") == "img")
@@ -370,7 +374,7 @@ class _Walk(GrowingTree):
             return None
         if kind == MORE:
             return self._special(node, tag, kept)
-        children: Sequence[Any] = node.children
+        children: Sequence[Any] = () if empty else node.children
         if kind == BLOCK:
             if self.last != START:
                 self._line_end()
@@ -381,7 +385,7 @@ class _Walk(GrowingTree):
                 if kind == INLINE or tag == "a":
                     self._add_icon(node)
                 return None
-            if kind == BLOCK and tag != "tr" and node.attr("title"):
+            if kind == BLOCK and tag != "tr" and node.attr("title") and not empty:
                 self._add_cell(node, tag, kept)
                 return None
         if not kept:

@@ -8,7 +8,7 @@ from typing import Final
 from ..clean import rules
 from ..grid import item_numbers, next_kept, row_cells, table_rows
 from ..table_headers import header_rows
-from ..text_forms import draws_quotes
+from ..text_forms import draws_quotes, has_no_brackets
 from ..tree import Tree
 from .inline import Line, destination, escape_heading, escape_label, escape_markdown, escape_rows, html_block
 from .markup import HtmlWriter
@@ -188,6 +188,8 @@ class MarkdownWriter:
             return "`", "`"
         if tag in _LITERAL:
             return f"<{tag}>", f"</{tag}>"
+        if tag == "rt":
+            return ("(", ")") if has_no_brackets(self.tree, node) else ("", "")
         if tag == "q":
             return ("“", "”") if draws_quotes(next(filter(None, self.tree.text[node:]), "")) else ("", "")
         mark = _MARKS.get(tag, "") if self.style.emphasis or tag in ("del", "s", "strike") else ""
@@ -226,7 +228,9 @@ class MarkdownWriter:
             cut = pieces or [(0, len(text))]
             text = " " * (cut[0][0] > 0) + self.part.text(self.tree, node) + " " * (cut[-1][1] < len(text))
         if self.line.code and self.tree.tag[self.tree.parent[node]] in ("sup", "sub"):
-            text = self.tree.canonical[self.tree.starts[node] : self.tree.stop(node)]  # code has no marks, and 10<sup>6</sup> is not 106
+            text = self.tree.canonical[
+                self.tree.starts[node] : self.tree.stop(node)
+            ]  # code has no marks, and 10<sup>6</sup> is not 106
         self.line.add_words(text)
 
     def _flush(self) -> None:

@@ -67,6 +67,8 @@ class KeptText:
                     if not lead:
                         between = tabs if between == "\t" else between + tabs
                 out.append(between)
+            if not out and node not in self.leads:
+                out.append(_empty_cells(canonical, start))
             out.append(part)
             last = end
             if node in self.tails and end == self._end_of(node):
@@ -180,6 +182,14 @@ def _seams(tree: Tree) -> list[int]:
             ):
                 known.append(node)
     return known
+
+
+def _empty_cells(canonical: str, start: int) -> str:
+    """Return the tabs before the first words of a row."""
+    first = start
+    while first and canonical[first - 1] == "\t":
+        first -= 1
+    return canonical[first:start] if not first or canonical[first - 1] == "\n" else ""
 
 
 def _is_raw(tree: Tree, node: int) -> bool:
