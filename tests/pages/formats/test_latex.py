@@ -116,6 +116,19 @@ def test_quantities_of_siunitx_and_symbols_of_text_keep_their_units_and_words(la
     assert tree_of(Engine(), f"\\begin{{document}}{latex}\\end{{document}}").canonical.strip() == expected
 
 
+@pytest.mark.parametrize(
+    ("latex", "expected"),
+    [
+        (r"\nicefrac{1}{2} cup, \sfrac{3}{4} inch", "1/2 cup, 3/4 inch"),
+        (r"5\nicefrac{1}{3} or \textbf{5}\tfrac12 or 5 \sfrac[x]{1}{3}", "5 1/3 or 5 1/2 or 5 1/3"),
+        (r"\nicefrac{a+b}{c} of \dfrac{-1}{2}", "(a+b)/c of -1/2"),
+        (r"\nicefrac{7}", "7/"),
+    ],
+)
+def test_a_fraction_in_text_keeps_its_slash(latex: str, expected: str) -> None:
+    assert tree_of(Engine(), latex).canonical.strip() == expected
+
+
 def test_math_is_marked_as_math_and_kept_as_tex() -> None:
     html = Engine().to_html(Page(r"$a<b$ \(c\) \[d\] $$e$$ \begin{align*}f&g\\h\end{align*}"))
     for tex in ("a&lt;b", "c", "d", "e", r"\begin{align*}f&amp;g\\h\end{align*}"):

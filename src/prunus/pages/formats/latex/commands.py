@@ -16,6 +16,9 @@ from .units import UNIT_HANDLERS
 if TYPE_CHECKING:
     from .reader import TexReader
 
+_SUM: Final = re.compile(r"[^\s<+−-]\s*[+−-]")
+_TAG: Final = re.compile(r"<[^<>]*>")
+
 
 def line_break(reader: TexReader, source: TexSource) -> None:
     source.option()
@@ -230,6 +233,15 @@ def caption_of(reader: TexReader, source: TexSource) -> None:
     caption(reader, source)
 
 
+def fraction(reader: TexReader, source: TexSource) -> None:
+    """Write a fraction of text with a slash, apart from a whole number before it: 5 1/3, not 51/3."""
+    source.option()
+    parts = [reader.inline(source.argument()) for _ in range(2)]
+    above, below = (f"({part})" if _SUM.search(part) else part for part in parts)
+    before = _TAG.sub("", "".join(reader.line[-2:]))[-1:]
+    reader.line.append(f"{' ' if before.isdigit() else ''}{above}/{below}")
+
+
 def skip_two_arguments(reader: TexReader, source: TexSource) -> None:
     source.argument()
     source.argument()
@@ -254,6 +266,7 @@ HANDLERS: Final[dict[str, Callable[[Any, TexSource], None]]] = {
     "appendix": begin_appendix, "textcolor": skip_argument, "parbox": skip_argument,
     "scalebox": skip_argument, "raisebox": skip_argument, "resizebox": skip_two_arguments,
     "foreignlanguage": skip_argument, "lstinputlisting": listing_file,
-    "verbatiminput": listing_file, "inputminted": listing_file, "symbol": skip_character, **UNIT_HANDLERS,
+    "verbatiminput": listing_file, "inputminted": listing_file, "symbol": skip_character,
+    **dict.fromkeys(("nicefrac", "sfrac", "frac", "tfrac", "dfrac", "cfrac"), fraction), **UNIT_HANDLERS,
 }  # fmt: skip
 """Handlers by command name."""
