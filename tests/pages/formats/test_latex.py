@@ -129,6 +129,36 @@ def test_a_fraction_in_text_keeps_its_slash(latex: str, expected: str) -> None:
     assert tree_of(Engine(), latex).canonical.strip() == expected
 
 
+@pytest.mark.parametrize(
+    ("latex", "expected"),
+    [
+        (r"\deleted{500}\added{600} euros", "<p><s>500</s>600 euros"),
+        (r"\deleted[id=A]{500}, \deleted{}\added[id=A]{600}", "<p><s>500</s>, 600"),
+        (r"\replaced[id=A]{\textbf{7}}{8} days", "<p><s>8</s> <b>7</b> days"),
+        (r"\replaced{7}", "<p>7"),
+        (r"\xout{9} \textst{8} \cancel{7} 6", "<p><s>9</s> <s>8</s> <s>7</s> 6"),
+    ],
+)
+def test_what_a_document_strikes_out_is_struck(latex: str, expected: str) -> None:
+    assert cleaned(Engine(), latex) == expected
+
+
+@pytest.mark.parametrize(
+    ("notes", "expected"),
+    [
+        (r"[flushleft]\small\item[2] per box \item[*] old", "<ul><li>[2] per box<li>[*] old</ul>"),
+        (r"Prices.\item bare", "<p>Prices.<ul><li>bare</ul>"),
+        (r"\itemsep Only words", "<p>Only words"),
+        ("", ""),
+    ],
+)
+def test_the_mark_of_a_table_note_is_no_digit_of_the_number(notes: str, expected: str) -> None:
+    table = r"\begin{tabular}{l}Tea & 5\tnote{2}\tnote{}\\ Oil & 6\end{tabular}"
+    assert cleaned(Engine(), rf"{table}\begin{{tablenotes}}{notes}\end{{tablenotes}}") == (
+        f"<table><tr><td>Tea<td>5<sup>[2]</sup><tr><td>Oil<td>6</table>{expected}"
+    )
+
+
 def test_math_is_marked_as_math_and_kept_as_tex() -> None:
     html = Engine().to_html(Page(r"$a<b$ \(c\) \[d\] $$e$$ \begin{align*}f&g\\h\end{align*}"))
     for tex in ("a&lt;b", "c", "d", "e", r"\begin{align*}f&amp;g\\h\end{align*}"):

@@ -242,6 +242,27 @@ def fraction(reader: TexReader, source: TexSource) -> None:
     reader.line.append(f"{' ' if before.isdigit() else ''}{above}/{below}")
 
 
+def deleted(reader: TexReader, source: TexSource) -> None:
+    """Write what the package changes shows as struck."""
+    source.option()
+    struck = reader.inline(source.argument())
+    reader.line.append(f"<s>{struck}</s>" if struck else "")
+
+
+def replaced(reader: TexReader, source: TexSource) -> None:
+    """Write the old text, struck, and then the new text, which comes first in the source."""
+    source.option()
+    new = reader.inline(source.argument())
+    deleted(reader, source)
+    reader.line.append(f" {new}")
+
+
+def table_note_mark(reader: TexReader, source: TexSource) -> None:
+    """Write the mark of a note below a table in brackets: 5[2] is the number 5 with note 2."""
+    mark = reader.inline(source.argument())
+    reader.line.append(f"<sup>[{mark}]</sup>" if mark else "")
+
+
 def skip_two_arguments(reader: TexReader, source: TexSource) -> None:
     source.argument()
     source.argument()
@@ -267,6 +288,7 @@ HANDLERS: Final[dict[str, Callable[[Any, TexSource], None]]] = {
     "scalebox": skip_argument, "raisebox": skip_argument, "resizebox": skip_two_arguments,
     "foreignlanguage": skip_argument, "lstinputlisting": listing_file,
     "verbatiminput": listing_file, "inputminted": listing_file, "symbol": skip_character,
+    "deleted": deleted, "replaced": replaced, "tnote": table_note_mark,
     **dict.fromkeys(("nicefrac", "sfrac", "frac", "tfrac", "dfrac", "cfrac"), fraction), **UNIT_HANDLERS,
 }  # fmt: skip
 """Handlers by command name."""

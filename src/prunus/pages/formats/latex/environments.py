@@ -20,6 +20,7 @@ _MANY_ROWED: Final = ("align", "gather", "eqnarray", "flalign", "alignat", "IEEE
 _BIBITEM: Final = re.compile(r"\\bibitem\b")
 _LANGUAGE: Final = re.compile(r"language\s*=\s*\{?(?:\[[^\[\]]*\])?([A-Za-z0-9+#-]+)")
 _CAPTION: Final = re.compile(r"\\caption\*?(?![a-zA-Z])")
+_ITEM: Final = re.compile(r"\\item(?![a-zA-Z])")
 _WITH_WIDTH: Final = ("tabularx", "tabulary", "tabular*", "xltabular")
 _ARGUMENTS: Final = {
     "minipage": 1, "multicols": 1, "column": 1, "adjustbox": 1, "spacing": 1, "adjustwidth": 2, "textblock": 1,
@@ -47,6 +48,8 @@ def begin(reader: TexReader, source: TexSource) -> None:
         _tabular(reader, name, source)
     elif base in vocabulary.LISTS or base == "description":
         _list(reader, base, source, name)
+    elif base == "tablenotes":
+        _table_notes(reader, source.environment(name))
     elif base in vocabulary.FLOATS:
         _float(reader, base, source, name)
     elif base in vocabulary.QUOTES:
@@ -135,6 +138,19 @@ def _list(reader: TexReader, base: str, source: TexSource, name: str) -> None:
     tag = vocabulary.LISTS[base]
     body = "".join(f"<li>{f'{label} ' if label else ''}{text}</li>" for label, text in items)
     reader.block(f"<{tag}>{body}</{tag}>" if body else "")
+
+
+def _table_notes(reader: TexReader, body: str) -> None:
+    """Add the notes below a table, each after its mark in brackets, as the mark stands in the table."""
+    body_source = TexSource(body)
+    body_source.option()
+    body = body_source.until(END)
+    first = _ITEM.search(body)
+    start = first.start() if first else len(body)
+    reader.block(reader.inner(body[:start]).markup())
+    items = reader.list_inner(body[start:])
+    notes = "".join(f"<li>{f'[{label}] ' if label else ''}{text}</li>" for label, text in items)
+    reader.block(f"<ul>{notes}</ul>" if notes else "")
 
 
 def _float(reader: TexReader, base: str, source: TexSource, name: str) -> None:

@@ -27,7 +27,7 @@ _RULE: Final = re.compile(
 )
 _SKIP: Final = re.compile(r"\s*\[[-\d.\s]*(?:pt|em|ex|cm|mm|in)\]")
 _SPAN: Final = re.compile(r"\s*\\(multicolumn|multirow)(?![a-zA-Z])\*?")
-_TAG: Final = re.compile(r"<[^<>]*>")
+_TAG: Final = re.compile(r"<sup>\[[^<>]{0,99}\]</sup>|<[^<>]*>")  # a note makes a number no title
 _MAX_SPAN: Final = 1000  # columns or rows of a cell
 
 

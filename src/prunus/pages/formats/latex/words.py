@@ -47,7 +47,8 @@ ACCENTS: Final[dict[str, str]] = {
 
 STYLES: Final[dict[str, str]] = {
     "textbf": "b", "emph": "em", "textit": "i", "textsl": "i", "texttt": "code", "underline": "u", "uline": "u",
-    "textsuperscript": "sup", "textsubscript": "sub", "sout": "s", "st": "s", "code": "code", "hl": "mark",
+    "textsuperscript": "sup", "textsubscript": "sub", "sout": "s", "st": "s", "textst": "s", "xout": "s",
+    "cancel": "s", "bcancel": "s", "xcancel": "s", "code": "code", "hl": "mark",
 }  # fmt: skip
 """Commands that change the look of their argument, with the HTML tag."""
 
