@@ -185,6 +185,33 @@ def test_tables(body: str, expected: str) -> None:
     assert cleaned(Engine(), rf"\begin{{tabular}}{{@{{}}l|r}}{body}\end{{tabular}}") == expected
 
 
+COLUMNS = {
+    "r@{.}l": (r"3 & 14 \\ & 5 \\ 7 & \\ & \\ \multicolumn{2}{c}{none} \\ \multicolumn{1}{c}{--} & ", ["3.14", ".5", "7.", "none", "–"]),
+    "lr@{ $\\pm$ }l": (r"a & 5 & 1 \\ b & \multicolumn{2}{c}{off} \\ \multicolumn{3}{c}{all}", ["a\t5 ± 1", "b\toff", "all"]),
+    "r@{.}l@{\\,--\\,}l": (r"1 & 5 & 9", ["1.5 – 9"]),
+    "l@{: }p{2cm}": (r"Port & Inner % hidden\n", ["Port:\tInner"]),
+    ">{\\$}r<{\\%}@{}l": (r"5 & x \\ & y", ["$5%\tx", "\ty"]),
+    "*{2}{@{(}c@{)}}": (r"1 & 2", ["(1)(2)"]),
+    ">{\\hskip 2pt}r@{\\extracolsep{4pt}}l!{\\vrule width 1pt}>{\\columncolor{red}[0pt]}p{3cm}@{\\hspace{3pt}}": (r"1 & 2 & 3", ["1\t2\t3"]),
+    "l@{": ("1 & 2", ["1\t2"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("spec", COLUMNS)
+def test_columns_write_signs_beside_their_cells(spec: str) -> None:
+    body, rows = COLUMNS[spec]
+    spec = spec if spec.count("{") == spec.count("}") else f"{spec}}}"
+    found = tree_of(Engine(), rf"\begin{{tabular}}{{{spec}}}{body}\end{{tabular}}").canonical
+    assert [row for row in found.split("\n") if row.strip()] == rows
+
+
+def test_halves_of_a_number_share_the_title_above_them() -> None:
+    body = r"\hline Item & \multicolumn{2}{c}{Mass} & Use \\ \hline Bolt & 3 & 14 & a \\ Nut & 12 & 5 & b \\ \hline"
+    assert cleaned(Engine(), rf"\begin{{tabular}}{{l r@{{.}}l l}}{body}\end{{tabular}}") == (
+        "<table><thead><tr><th>Item<th>Mass<th>Use<tbody><tr><td>Bolt<td>3.14<td>a<tr><td>Nut<td>12.5<td>b</table>"
+    )
+
+
 MACROS = {
     "environment": (r"\newenvironment{say}[1]{#1: }{!}\begin{say}{Ann}words\end{say}", "<p>Ann: words!"),
     "around a table": (r"\newenvironment{tab}{\begin{tabular}{ll}}{\end{tabular}}\begin{tab}a&b\end{tab}", "<table><tr><td>a<td>b</table>"),

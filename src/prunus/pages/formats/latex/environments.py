@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from .._common.write import escape_text
 from . import words as vocabulary
+from .columns import columns_of
 from .source import END, TexSource, expand
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def _tabular(reader: TexReader, name: str, source: TexSource) -> None:
     if name in _WITH_WIDTH:
         body_source.argument()
     body_source.option()
-    body_source.argument()
+    columns = columns_of(body_source.argument())
     body = body_source.until(END)
     caption = ""
     match = _CAPTION.search(body)
@@ -124,7 +125,7 @@ def _tabular(reader: TexReader, name: str, source: TexSource) -> None:
         for label in _LABEL.findall(body):
             reader.state.labels[label] = number
         body = _LABEL.sub("", body).lstrip()
-    reader.table(body.removeprefix("\\\\") if caption else body, caption)
+    reader.table(body.removeprefix("\\\\") if caption else body, caption, columns)
 
 
 def _list(reader: TexReader, base: str, source: TexSource, name: str) -> None:

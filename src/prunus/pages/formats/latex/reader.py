@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from ....core.text.numbers import bounded_int
 from .._common.write import Cell, escape_text, note, preformatted, table, without_first_paragraph
 from .._sheets.grid import has_header
 from . import words as vocabulary
+from .columns import Column, Piece, dressed
 from .source import Macros, TexSource, define, expand
 from .words import HEADINGS, THEOREMS
 
@@ -100,10 +101,13 @@ def _without_rules(text: str) -> tuple[str, list[str]]:
     return text[position:], rules
 
 
-def to_markup(body: str, inline: Callable[[str], str], max_cells: int, caption: str = "") -> str:
+def to_markup(
+    body: str, inline: Callable[[str], str], max_cells: int, caption: str = "", columns: Sequence[Column] = ()
+) -> str:
     """Return the body of a ``tabular`` as an HTML table.
 
     :param inline: converts the LaTeX of a cell to HTML.
+    :param columns: what the columns write beside their cells.
     :param max_cells: cells that are shown; a note gives the number of further cells.
     """
     grid = split(body, max_cells)
@@ -113,8 +117,7 @@ def to_markup(body: str, inline: Callable[[str], str], max_cells: int, caption: 
     for raw in grid.rows:
         row: list[str | Cell] = []
         column = 0
-        for text in raw:
-            colspan, rowspan, inner = _spans(text)
+        for colspan, rowspan, inner, _ in dressed([_spans(text) for text in raw], columns):
             places -= colspan
             colspan = colspan if places >= 0 else 1
             markup = inline(inner)
@@ -137,9 +140,10 @@ def to_markup(body: str, inline: Callable[[str], str], max_cells: int, caption: 
     return table(rows, headers, caption) + left if rows else ""
 
 
-def _spans(text: str) -> tuple[int, int, str]:
-    """Return the number of columns and rows that a cell covers, and its LaTeX content."""
+def _spans(text: str) -> Piece:
+    """Return a cell with the number of columns and rows that it covers."""
     colspan = rowspan = 1
+    alone = False
     for _ in range(2):
         match = _SPAN.match(text)
         if not match:
@@ -156,9 +160,9 @@ def _spans(text: str) -> tuple[int, int, str]:
             rowspan = number
         else:
             source.argument()
-            colspan = number
+            colspan, alone = number, True
         text = source.argument()
-    return colspan, rowspan, text
+    return Piece(colspan, rowspan, text, alone)
 
 
 _MARK: Final = re.compile("\ue000([RCB])([^\ue001]*)\ue001")
@@ -486,12 +490,12 @@ class TexReader:
         reader.close_item()
         return reader.items
 
-    def table(self, body: str, caption: str = "") -> None:
+    def table(self, body: str, caption: str = "", columns: Sequence[Column] = ()) -> None:
         """Add the body of a ``tabular`` as a table."""
         estimate = body.count("&") + body.count("\\\\")
         allowed = max(self.state.cells, 0)
         self.state.cells -= estimate
-        self.block(to_markup(body, self.inline, allowed, caption))
+        self.block(to_markup(body, self.inline, allowed, caption, columns))
 
     def code(self, text: str, language: str = "") -> None:
         """Add code with its white space."""
