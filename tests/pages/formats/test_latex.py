@@ -212,6 +212,27 @@ def test_halves_of_a_number_share_the_title_above_them() -> None:
     )
 
 
+LONG = {
+    "a header for the first page": r"Port & Depth \\ \endfirsthead \multicolumn{2}{l}{continued} \\ Port & Depth \\ \endhead goes on & \\ \endfoot \hline \endlastfoot a & b \\ c & d \\",
+    "a header for all pages": r"\hline Port & Depth \\ \hline \endhead \hline \endfoot a & b \\ c & d",
+    "no row after the feet": r"goes on & \\ \endfoot \endlastfoot Port & Depth \\ \midrule a & b \\ c & d \\",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", LONG.values(), ids=LONG)
+def test_a_table_of_many_pages_has_one_header(body: str) -> None:
+    assert cleaned(Engine(), rf"\begin{{longtable}}{{ll}}{body}\end{{longtable}}") == (
+        "<table><thead><tr><th>Port<th>Depth<tbody><tr><td>a<td>b<tr><td>c<td>d</table>"
+    )
+
+
+def test_the_last_foot_of_a_table_is_its_last_row() -> None:
+    body = r"\caption{Ports}\\ \endfirsthead \caption{Ports (continued)}\\ \endhead next page & \\ \endfoot total & 3 \endlastfoot a & 1 \\ b & 2"
+    assert cleaned(Engine(), rf"\begin{{longtable}}{{ll}}{body}\end{{longtable}}") == (
+        "<table><caption>Table 1: Ports</caption><tr><td>a<td>1<tr><td>b<td>2<tr><td>total<td>3</table>"
+    )
+
+
 MACROS = {
     "environment": (r"\newenvironment{say}[1]{#1: }{!}\begin{say}{Ann}words\end{say}", "<p>Ann: words!"),
     "around a table": (r"\newenvironment{tab}{\begin{tabular}{ll}}{\end{tabular}}\begin{tab}a&b\end{tab}", "<table><tr><td>a<td>b</table>"),

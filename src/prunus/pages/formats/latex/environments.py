@@ -22,6 +22,9 @@ _BIBITEM: Final = re.compile(r"\\bibitem\b")
 _LANGUAGE: Final = re.compile(r"language\s*=\s*\{?(?:\[[^\[\]]*\])?([A-Za-z0-9+#-]+)")
 _CAPTION: Final = re.compile(r"\\caption\*?(?![a-zA-Z])")
 _ITEM: Final = re.compile(r"\\item(?![a-zA-Z])")
+_LONG: Final = ("longtable", "xltabular", "longtabu")
+_REPEATED: Final = re.compile(r"\\end(firsthead|head|foot|lastfoot)(?![a-zA-Z])")
+_ROW_END: Final = re.compile(r"\\\\\*?(?:\[[^\[\]]{0,20}\])?\s*$|\\tabularnewline\s*$")
 _WITH_WIDTH: Final = ("tabularx", "tabulary", "tabular*", "xltabular")
 _ARGUMENTS: Final = {
     "minipage": 1, "multicols": 1, "column": 1, "adjustbox": 1, "spacing": 1, "adjustwidth": 2, "textblock": 1,
@@ -113,6 +116,8 @@ def _tabular(reader: TexReader, name: str, source: TexSource) -> None:
     body_source.option()
     columns = columns_of(body_source.argument())
     body = body_source.until(END)
+    if name in _LONG:
+        body = _without_repeats(body)
     caption = ""
     match = _CAPTION.search(body)
     if match:  # a longtable holds its caption inside
@@ -126,6 +131,20 @@ def _tabular(reader: TexReader, name: str, source: TexSource) -> None:
             reader.state.labels[label] = number
         body = _LABEL.sub("", body).lstrip()
     reader.table(body.removeprefix("\\\\") if caption else body, caption, columns)
+
+
+def _without_repeats(body: str) -> str:
+    """Return a table of many pages as it reads on one page: the first header, the rows, the last foot."""
+    pieces = _REPEATED.split(body)
+    parts = dict(zip(pieces[1::2], pieces[::2], strict=False))
+    if not parts:
+        return body
+    head = parts.get("firsthead", parts.get("head", ""))
+    rows, foot = pieces[-1], parts.get("lastfoot", parts.get("foot", ""))
+    if foot.strip() and not _ROW_END.search(rows[-200:]):
+        rows = f"{rows}\\\\"
+    head += r"\endhead" if head.strip() else ""
+    return head + rows + foot
 
 
 def _list(reader: TexReader, base: str, source: TexSource, name: str) -> None:
