@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from ....core.text.numbers import bounded_int
 from .._common.write import escape_attribute, escape_text
 from . import words as vocabulary
 from .bib import entries
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from .reader import TexReader
 
 _SUM: Final = re.compile(r"[^\s<+−-]\s*[+−-]")
+_NO_SPACE: Final = re.compile(r"\\(?:[\s/)]|footnote)")
 _TAG: Final = re.compile(r"<[^<>]*>")
 
 
@@ -263,6 +265,41 @@ def table_note_mark(reader: TexReader, source: TexSource) -> None:
     reader.line.append(f"<sup>[{mark}]</sup>" if mark else "")
 
 
+def dingbat(reader: TexReader, source: TexSource) -> None:
+    """Write the sign of the font Zapf Dingbats that has this code; an unknown code stays a number."""
+    code = source.argument().strip()
+    reader.line.append(vocabulary.dingbat(bounded_int(code, 0, most=255)) or escape_text(f"({code})"))
+
+
+def space_before_word(reader: TexReader, source: TexSource) -> None:
+    """Write the space that LaTeX skipped after the name of the macro that ends here, unless a sign comes next."""
+    after = source.following()
+    if after and after[0] not in " \t\n.,;:!?'/)-~{}&" and not _NO_SPACE.match(after):
+        reader.line.append(" ")
+
+
+def box(reader: TexReader, source: TexSource) -> None:
+    """Drop width and alignment of a box; its text is kept."""
+    source.option()
+    source.option()
+
+
+def framed_box(reader: TexReader, source: TexSource) -> None:
+    """Drop the colours of frame and ground of a box; its text is kept."""
+    source.option()
+    source.argument()
+    skip_argument(reader, source)
+
+
+def quotation(reader: TexReader, source: TexSource) -> None:
+    """Write a text in quotes; a quotation inside another has single quotes."""
+    state = reader.state
+    state.quotes += 1
+    text = reader.inline(source.argument())
+    state.quotes -= 1
+    reader.line.append(f"‘{text}’" if state.quotes % 2 else f"“{text}”")
+
+
 def skip_two_arguments(reader: TexReader, source: TexSource) -> None:
     source.argument()
     source.argument()
@@ -288,7 +325,8 @@ HANDLERS: Final[dict[str, Callable[[Any, TexSource], None]]] = {
     "scalebox": skip_argument, "raisebox": skip_argument, "resizebox": skip_two_arguments,
     "foreignlanguage": skip_argument, "lstinputlisting": listing_file,
     "verbatiminput": listing_file, "inputminted": listing_file, "symbol": skip_character,
-    "deleted": deleted, "replaced": replaced, "tnote": table_note_mark,
+    "ding": dingbat, "xspace": space_before_word, "makebox": box, "framebox": box, "fcolorbox": framed_box,
+    "colorbox": skip_argument, "rotatebox": skip_argument, "enquote": quotation, "deleted": deleted, "replaced": replaced, "tnote": table_note_mark,
     **dict.fromkeys(("nicefrac", "sfrac", "frac", "tfrac", "dfrac", "cfrac"), fraction), **UNIT_HANDLERS,
 }  # fmt: skip
 """Handlers by command name."""

@@ -180,6 +180,7 @@ class TexState:
     :param handlers: handlers of commands by name; each receives the reader and the source.
     :param letters: characters of included files that may still be read.
     :param cells: table cells that may still be shown.
+    :param quotes: quotations that are open.
     :param last: latest number of a section, figure, table or equation, for the next ``\\label``.
     :param job: file name without suffix; '' for a page that is no local file.
     """
@@ -207,6 +208,7 @@ class TexState:
     notes: list[str] = field(default_factory=list)
     cited: dict[str, None] = field(default_factory=dict)
     cite_all: bool = False
+    quotes: int = 0
     bibliography: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     items: dict[str, tuple[str, str]] = field(default_factory=dict)
     """The entries of a ``thebibliography`` by key: label and HTML."""

@@ -126,6 +126,13 @@ class TexSource:
         place = blank.end() if blank else self._place
         return self._text[place : place + 1]
 
+    def following(self) -> str:
+        """Return the next characters, blanks too, which may stand after the end of a macro; '' at the end."""
+        if self._place < len(self._text):
+            return self._text[self._place : self._place + 20]
+        open_texts = ((str(text), place) for text, place in reversed(self._stack) if isinstance(place, int))
+        return next((text[place : place + 20] for text, place in open_texts if place < len(text)), "")
+
     def argument(self) -> str:
         """Return the next argument: the text in braces, a command, or a character."""
         blank = _BLANK.match(self._text, self._place)
