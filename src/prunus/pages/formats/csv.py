@@ -126,7 +126,7 @@ class _Sloppy:
         sign = re.escape(delimiter)
         self._text, self._delimiter, self._place = text, delimiter, 0
         self._end = re.compile(rf"[{sign}\n]|\Z")
-        self._closed = re.compile(rf" *(?:[{sign}\n]|\Z)")
+        self._closed = re.compile(rf"(?<! ) *+(?:[{sign}\n]|\Z)")
         self._escapes = bool(_ESCAPED.search(text))
         self._unclosed = 0  # up to here no quote closes a cell, so a document of opening quotes takes no square of time
 
