@@ -178,6 +178,21 @@ def test_signs_boxes_and_quotations_of_text(latex: str, expected: str) -> None:
     assert tree_of(Engine(), latex).canonical.strip() == expected
 
 
+ABBREVIATIONS = {
+    "glossaries": (r"\newacronym[x=1]{c}{CPU}{central unit}\gls{c}, \gls{c}, \glspl{c}, \Acrlong{c}", "central unit (CPU), CPU, CPUs, Central unit"),
+    "a term": (r"\newglossaryentry{t}{description={a \textbf{x}, y}, name = tide }\gls{t}, \Glspl[x]{t}", "tide, Tides"),
+    "acronym": (r"\acrodef{N}[NN]{no number}\acs{N}, \ac{N}, \ac{N}, \acf{N}, \acl{N}", "NN, no number (NN), NN, no number (NN), no number"),
+    "acro": (r"\DeclareAcronym{c}{short=CPU,long={central {unit}}}\acp{c}, \ac{c}", "central units (CPUs), CPU"),
+    "a list of them": (r"\begin{acronym}[x]\acro{N}{no number}\end{acronym}\acs{N}", "N no number\nN"),
+    "unknown keys": (r"\gls{a_b} \glspl{c} \ac{} \DeclareAcronym{e}{=,,x}\ac{e}\gls", "a_b cs e"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("latex", "expected"), ABBREVIATIONS.values(), ids=ABBREVIATIONS)
+def test_abbreviations_are_written_as_they_are_declared(latex: str, expected: str) -> None:
+    assert tree_of(Engine(), latex).canonical.strip() == expected
+
+
 def test_math_is_marked_as_math_and_kept_as_tex() -> None:
     html = Engine().to_html(Page(r"$a<b$ \(c\) \[d\] $$e$$ \begin{align*}f&g\\h\end{align*}"))
     for tex in ("a&lt;b", "c", "d", "e", r"\begin{align*}f&amp;g\\h\end{align*}"):
@@ -366,6 +381,8 @@ HOSTILE = {
     "captions": "\\begin{figure}\\caption{" * N, "definitions": "\\newcommand" * N, "accents": "\\'" * N, "cells": "\\begin{tabular}{l}" + "&" * N,
     "spans": "\\begin{tabular}{l}" + "\\multirow{9999}{*}{x}&\\\\" * 1000 + "\\end{tabular}", "verbs": "".join(f"\\verb{chr(0x4E00 + n)}" for n in range(3000)),
     "a billion laughs": "\\def\\a{xxxxxxxxxx}" + "".join("\\def\\" + chr(98 + n) + "{" + ("\\" + chr(97 + n)) * 10 + "}" for n in range(20)) + "\\u",
+    "abbreviations": "\\newacronym{a}{A}{" + "\\acrlong{a}" * 9 + "}\\acrlong{a}",
+    "columns": "\\begin{tabular}{" + "*{99}{" * N + "\\end{tabular}" + "\\begin{tabular}{" + "@{" * N + "}" * N + "}",
     "doubling": "\\newcommand{\\x}[1]{#1#1\\x{#1#1}}\\x{ab}", "inside itself": "\\newenvironment{e}{\\begin{e}}{\\end{e}}\\begin{e}x\\end{e}",
 }  # fmt: skip
 

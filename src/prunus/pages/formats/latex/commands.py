@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ....core.text.numbers import bounded_int
 from .._common.write import escape_attribute, escape_text
 from . import words as vocabulary
+from .acronyms import ACRONYM_HANDLERS
 from .bib import entries
 from .environments import begin
 from .source import Macro, TexSource
@@ -305,7 +306,7 @@ def skip_two_arguments(reader: TexReader, source: TexSource) -> None:
     source.argument()
 
 
-HANDLERS: Final[dict[str, Callable[[Any, TexSource], None]]] = {
+HANDLERS: Final[dict[str, Callable[[Any, TexSource], object]]] = {
     "begin": begin, "\\": line_break, "newline": line_break,
     "linebreak": line_break, "(": inline_math, "[": display_math,
     "par": end_paragraph, "verb": inline_verbatim, "lstinline": listing_inline,
@@ -328,5 +329,6 @@ HANDLERS: Final[dict[str, Callable[[Any, TexSource], None]]] = {
     "ding": dingbat, "xspace": space_before_word, "makebox": box, "framebox": box, "fcolorbox": framed_box,
     "colorbox": skip_argument, "rotatebox": skip_argument, "enquote": quotation, "deleted": deleted, "replaced": replaced, "tnote": table_note_mark,
     **dict.fromkeys(("nicefrac", "sfrac", "frac", "tfrac", "dfrac", "cfrac"), fraction), **UNIT_HANDLERS,
+    **ACRONYM_HANDLERS,
 }  # fmt: skip
 """Handlers by command name."""

@@ -16,6 +16,7 @@ from ....core.text.numbers import bounded_int
 from .._common.write import Cell, escape_text, note, preformatted, table, without_first_paragraph
 from .._sheets.grid import has_header
 from . import words as vocabulary
+from .acronyms import Abbreviation
 from .columns import Column, Piece, dressed
 from .source import Macros, TexSource, define, expand
 from .words import HEADINGS, THEOREMS
@@ -186,7 +187,7 @@ class TexState:
     """
 
     read: Callable[[str], str | None]
-    handlers: Mapping[str, Callable[[Any, TexSource], None]]
+    handlers: Mapping[str, Callable[[Any, TexSource], object]]
     macros: Macros
     deadline: float
     letters: int
@@ -209,6 +210,7 @@ class TexState:
     cited: dict[str, None] = field(default_factory=dict)
     cite_all: bool = False
     quotes: int = 0
+    abbreviations: dict[str, Abbreviation] = field(default_factory=dict)
     bibliography: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     items: dict[str, tuple[str, str]] = field(default_factory=dict)
     """The entries of a ``thebibliography`` by key: label and HTML."""
