@@ -168,7 +168,10 @@ def test_the_mark_of_a_table_note_is_no_digit_of_the_number(notes: str, expected
     [
         (r"\ding{51} \ding{55} \ding{172} \ding{182} \ding{72} \ding{33}", "✓ ✗ ① ❶ ★ ✁"),
         (r"\ding{5} \ding{x²} \ding{999}\ding", "(5) (x²) (999)()"),
-        (r"\newcommand{\kg}{kg\xspace}5 \kg more, 6 \kg, \kg\ x, \kg{} y, \kg\emph{z} \kg", "5 kg more, 6 kg, kg x, kg y, kg z kg"),
+        (
+            r"\newcommand{\kg}{kg\xspace}5 \kg more, 6 \kg, \kg\ x, \kg{} y, \kg\emph{z} \kg",
+            "5 kg more, 6 kg, kg x, kg y, kg z kg",
+        ),
         (r"\makebox[2cm][l]{mk} \rotatebox[x=1]{90}{rot} \framebox{fr}", "mk rot fr"),
         (r"\fcolorbox{red}{white}{x} \fcolorbox[rgb]{1,0,0}{1,1,1}{y} \colorbox{red}{z} \fcolorbox", "x y z"),
         (r"\enquote{one \enquote{two} three} \enquote{\textbf{four}}", "“one ‘two’ three” “four”"),

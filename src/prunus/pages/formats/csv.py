@@ -134,7 +134,8 @@ class _Sloppy:
         """Yield the rows."""
         text = self._text
         while self._place < len(text):
-            line = text.find("\n", self._place) % (len(text) + 1)
+            line = text.find("\n", self._place)
+            line = len(text) if line < 0 else line
             if text.find('"', self._place, line) < 0:
                 yield text[self._place : line].split(self._delimiter)
                 self._place = line + 1

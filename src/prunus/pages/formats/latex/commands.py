@@ -327,7 +327,8 @@ HANDLERS: Final[dict[str, Callable[[Any, TexSource], object]]] = {
     "foreignlanguage": skip_argument, "lstinputlisting": listing_file,
     "verbatiminput": listing_file, "inputminted": listing_file, "symbol": skip_character,
     "ding": dingbat, "xspace": space_before_word, "makebox": box, "framebox": box, "fcolorbox": framed_box,
-    "colorbox": skip_argument, "rotatebox": skip_argument, "enquote": quotation, "deleted": deleted, "replaced": replaced, "tnote": table_note_mark,
+    "colorbox": skip_argument, "rotatebox": skip_argument, "enquote": quotation,
+    "deleted": deleted, "replaced": replaced, "tnote": table_note_mark,
     **dict.fromkeys(("nicefrac", "sfrac", "frac", "tfrac", "dfrac", "cfrac"), fraction), **UNIT_HANDLERS,
     **ACRONYM_HANDLERS,
 }  # fmt: skip

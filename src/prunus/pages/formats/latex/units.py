@@ -31,7 +31,9 @@ _UNITS: Final = {
 }  # fmt: skip
 _SHORT: Final = re.compile(r"([fpnumcdhkMGT]?)(m|g|s|A|K|Hz|N|Pa|J|W|V|C|F|H|S|eV|[Ll]|mol|ohm|bar|Wh|dB|h|Ω)")
 _POWERS: Final = {"square": "2", "cubic": "3", "squared": "2", "cubed": "3"}
-_TOKEN: Final = re.compile(r"\\raiseto\s*\{([^{}]*)\}|\\([A-Za-z]+)\s*|\^\s*(\{[^{}]*\}|\\?\w|-\d+)|([~.,]|\\[,;: ])|([^\\^~.,{}\s]+)")
+_TOKEN: Final = re.compile(
+    r"\\raiseto\s*\{([^{}]*)\}|\\([A-Za-z]+)\s*|\^\s*(\{[^{}]*\}|\\?\w|-\d+)|([~.,]|\\[,;: ])|([^\\^~.,{}\s]+)"
+)
 _NUMBER: Final = re.compile(r"([^eEdDx]*)(?:[eEdD]([+-]?\d+))?$")
 _MAX_BODY: Final = 100  # characters of a unit that a document declares
 _MARKS: Final = ("°", "′", "″")
