@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from .source import TexSource
+from .source import Abbreviation, TexSource
 
 if TYPE_CHECKING:
     from .reader import TexReader
 
 _MOST: Final = 5000
 _LONGEST: Final = 300  # characters of LaTeX of a form; it may be written thousands of times
-
-
-@dataclass(slots=True)
-class Abbreviation:
-    """The short and the long form as LaTeX, and whether the long form was written before.
-
-    :param term: a term of a glossary, which has only one form.
-    """
-
-    short: str
-    long: str
-    seen: bool = False
-    term: bool = False
 
 
 def _declare(reader: TexReader, key: str, entry: Abbreviation) -> None:

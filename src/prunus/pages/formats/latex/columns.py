@@ -38,7 +38,7 @@ class Column(NamedTuple):
     joint: str = ""
 
 
-class Piece(NamedTuple):
+class RawCell(NamedTuple):
     """A cell as LaTeX.
 
     :param columns: columns that it covers.
@@ -108,11 +108,11 @@ def _shown(text: str) -> str:
     return text if all(name in vocabulary.SYMBOLS for name in _NAME.findall(text)) else ""
 
 
-def dressed(cells: Sequence[Piece], columns: Sequence[Column]) -> list[Piece]:
+def dressed(cells: Sequence[RawCell], columns: Sequence[Column]) -> list[RawCell]:
     """Return the cells of a row with what their columns write, and with the halves of a number in one cell."""
     if not any(any(column) for column in columns):
         return list(cells)
-    row: list[Piece] = []
+    row: list[RawCell] = []
     place, joint = 0, ""
     for cell in cells:
         own = columns[place] if place < len(columns) else Column()
@@ -125,7 +125,7 @@ def dressed(cells: Sequence[Piece], columns: Sequence[Column]) -> list[Piece]:
             left = row.pop()
             joint = " " if left.alone else joint
             text = f"{left.text}{{}}{joint}{{}}{text}" if left.text or text else ""
-            cell = Piece(left.columns, min(left.rows, cell.rows), text, cell.alone)
+            cell = RawCell(left.columns, min(left.rows, cell.rows), text, cell.alone)
             width += left.columns - 1
         row.append(cell._replace(columns=width, text=text))
         joint = covered[-1].joint if len(covered) == cell.columns else ""

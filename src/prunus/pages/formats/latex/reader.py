@@ -16,9 +16,8 @@ from ....core.text.numbers import bounded_int
 from .._common.write import Cell, escape_text, note, preformatted, table, without_first_paragraph
 from .._sheets.grid import has_header
 from . import words as vocabulary
-from .acronyms import Abbreviation
-from .columns import Column, Piece, dressed
-from .source import Macros, TexSource, define, expand
+from .columns import Column, RawCell, dressed
+from .source import Abbreviation, Macros, TexSource, define, expand
 from .words import HEADINGS, THEOREMS
 
 _SPLIT: Final = re.compile(r"\\\\\*?|\\tabularnewline\b|\\cr\b|\\(?:begin|end)\s*\{[^{}]*\}|\\[\s\S]|[{}&]|%[^\n]*\n?")
@@ -141,7 +140,7 @@ def to_markup(
     return table(rows, headers, caption) + left if rows else ""
 
 
-def _spans(text: str) -> Piece:
+def _spans(text: str) -> RawCell:
     """Return a cell with the number of columns and rows that it covers."""
     colspan = rowspan = 1
     alone = False
@@ -163,7 +162,7 @@ def _spans(text: str) -> Piece:
             source.argument()
             colspan, alone = number, True
         text = source.argument()
-    return Piece(colspan, rowspan, text, alone)
+    return RawCell(colspan, rowspan, text, alone)
 
 
 _MARK: Final = re.compile("\ue000([RCB])([^\ue001]*)\ue001")

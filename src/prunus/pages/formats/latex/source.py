@@ -51,6 +51,19 @@ class Macro:
 
 
 @dataclass(slots=True)
+class Abbreviation:
+    """An abbreviation: the short and the long form as LaTeX, and whether the long form was written before.
+
+    :param term: a term of a glossary, which has only one form.
+    """
+
+    short: str
+    long: str
+    seen: bool = False
+    term: bool = False
+
+
+@dataclass(slots=True)
 class Macros:
     """The commands and environments that a document defines, and the limit on their expansion.
 
