@@ -51,6 +51,7 @@ BUILT: Mapping[str, Callable[[], list[re.Pattern[Any]]]] = {
     "prunus.pages.clean.parse:_pattern": lambda: [
         formatting._pattern(source, of_text) for source in (formatting._START, formatting._RENAMED) for of_text in (True, False)
     ],
+    "prunus.pages.formats.csv:__init__": lambda: [re.compile(r"[,\n]|\Z"), re.compile(r"(?<! ) *+(?:[,\n]|\Z)")],
     "prunus.pages.formats.latex.source:environment": lambda: [re.compile(r"\\(begin|end)\s*\{a\*\}")],
     "prunus.web.fetch.walls:_pattern": lambda: [
         re.compile(source, re.IGNORECASE | re.DOTALL)

@@ -66,6 +66,25 @@ def test_a_quote_that_is_never_closed_swallows_nothing() -> None:
     assert '<td>5"<td>pipe' in found and '<td>"9<td>bar' in found and found.count("<td>x") == 300
 
 
+SLOPPY = {
+    "an inch": ('2,"Pipe 12" long, copper",9', ['2\tPipe 12" long, copper\t9']),
+    "two inches": ('2,"5" x 7"",9', ['2\t"5" x 7""\t9']),
+    "an inch at the end": ('2,"Pipe, 12"" ,9', ['2\t"Pipe\t12""\t9']),
+    "words after the quote": ('2,"a"b,"c, d"', ['2\t"a"b\tc, d']),
+    "never closed": ('2,"a,9\n3,"b,c",8', ['2\t"a\t9', "3\tb,c\t8"]),
+    "stray quotes close nothing in another line": ('2, "a" b,9\n3,c "d",8', ['2\t"a" b\t9', '3\tc "d"\t8']),
+    "a backslash": (r'2,"say \"hi\", then go",9', ['2\tsay "hi", then go\t9']),
+    "a backslash that escapes nothing": ('2,"C:\\",9\n3,"x"y,8', ["2\tC:\\\t9", '3\t"x"y\t8']),
+    "lines": ('2,"two\n\nlines ""x""",9\n3,"a"b,', ["2\ttwo", 'lines "x"\t9', '3\t"a"b']),
+}
+
+
+@pytest.mark.parametrize(("rows", "expected"), SLOPPY.values(), ids=SLOPPY)
+def test_a_badly_quoted_row_leaves_the_others_in_their_columns(rows: str, expected: list[str]) -> None:
+    found = tree_of(Engine(), f'sep=,\n1,"Bolt, steel",5"\n{rows}\n7,"Nut, ""x""",6').canonical
+    assert found.split("\n") == ['1\tBolt, steel\t5"', *expected, '7\tNut, "x"\t6']
+
+
 def test_markup_in_cells_is_text() -> None:
     assert "<td>&lt;b>x&lt;/b><td>a & b" in cleaned(Engine(), "id,note\n<b>x</b>,a & b\n")
 
@@ -115,6 +134,9 @@ HOSTILE = {
     "ten million columns": "," * 10_000_000 + "x",
     "a million rows": "a,b\n" * 1_000_000,
     "quotes": '"' * 2_000_001,
+    "a space and a quote a line": 'a, "b\n' * 200_000 + '"",',
+    "stray quotes": ', "a"b' * 200_000,
+    "pairs": ',""a' * 200_000,
     "a quote a line": '"a,b\n' * 200_000,
     "a long cell": '"' + "x" * 3_000_000 + '",b\nc,d',
 }

@@ -107,6 +107,15 @@ def test_lines_that_the_writer_ended_stay_lines_and_wrapped_lines_are_joined() -
     assert "Ina Wolf<br>Pier 4<br>12345 Port" in html and "Was it read?<br>> And when?" in html
 
 
+@pytest.mark.parametrize(
+    ("delsp", "joined"), [("; delsp=yes", "五月 12 50x"), ("; DelSp=no", "五 月 12  50 x"), ("", "五 月 12  50 x")]
+)
+def test_a_wrapped_line_goes_on_without_its_space_where_the_mail_says_so(delsp: str, joined: str) -> None:
+    mail = f"From: a@b.org\nContent-Type: text/plain; charset=utf-8; format=flowed{delsp}\n\n五 \n月 12  \n50 \nx\n-- \nAnn"
+    found = tree_of(Engine(), mail.encode()).canonical
+    assert found.split("\n")[-3:] == [" ".join(joined.split()), "--", "Ann"]
+
+
 def test_messages_inside_messages_to_a_depth() -> None:
     made = message("level 0")
     for level in range(1, 5):

@@ -107,6 +107,10 @@ def test_all_of_a_paper_is_there_in_order() -> None:
         (r"\si{kg.m^{-2}} or \unit{\joule\per\kg\per\kelvin}", "kg m⁻² or J/(kg K)"),
         (r"\ang{1;30;} \SI{90}{\degree} \SI{20}{\degreeCelsius} \SI{5}{\percent}", "1°30′ 90° 20 °C 5 %"),
         (r"\DeclareSIUnit\furlong{fur}\SI{4}{\furlong}, \SI{7}{\parsec}", "4 fur, 7 parsec"),
+        (r"\qtyproduct{2 x 3.5}{\metre}, \qtyproduct{4}{\m}, \numproduct{2 x 3 x 4}", "2 m × 3.5 m, 4 m, 2 × 3 × 4"),
+        (r"\qty{5}{\raiseto{4}\metre}, \qty{6}{\per\raiseto{-2}\kilo\metre}", "5 m⁴, 6/km⁻²"),
+        (r"\SI{1.99}[\$]{\per\kilogram}, \SI{2}[\$]{}, \qty{4}{\per\s}, \unit{\per\s}", "$1.99/kg, $2, 4/s, 1/s"),
+        (r"\EUR{7}, \EUR{}, 8 \EUR, \np[kg]{5}, \numprint{1200}, \unit[5]{km}", "7 €, €, 8 €, 5 kg, 1200, 5 km"),
         (r"\num{2 +- 1 e3}", "(2 ± 1) × 10³"),
         (r"7\,\textmu m, \textalpha{} \textrightarrow{} \textOmega", "7 µm, α → Ω"),
         (r"\raisebox{2pt}{up} \textcolor[rgb]{1,0,0}{red} \parbox[t]{3cm}{box} \mine[x]{own}", "up red box own"),
@@ -114,6 +118,82 @@ def test_all_of_a_paper_is_there_in_order() -> None:
 )
 def test_quantities_of_siunitx_and_symbols_of_text_keep_their_units_and_words(latex: str, expected: str) -> None:
     assert tree_of(Engine(), f"\\begin{{document}}{latex}\\end{{document}}").canonical.strip() == expected
+
+
+@pytest.mark.parametrize(
+    ("latex", "expected"),
+    [
+        (r"\nicefrac{1}{2} cup, \sfrac{3}{4} inch", "1/2 cup, 3/4 inch"),
+        (r"5\nicefrac{1}{3} or \textbf{5}\tfrac12 or 5 \sfrac[x]{1}{3}", "5 1/3 or 5 1/2 or 5 1/3"),
+        (r"\nicefrac{a+b}{c} of \dfrac{-1}{2}", "(a+b)/c of -1/2"),
+        (r"\nicefrac{7}", "7/"),
+    ],
+)
+def test_a_fraction_in_text_keeps_its_slash(latex: str, expected: str) -> None:
+    assert tree_of(Engine(), latex).canonical.strip() == expected
+
+
+@pytest.mark.parametrize(
+    ("latex", "expected"),
+    [
+        (r"\deleted{500}\added{600} euros", "<p><s>500</s>600 euros"),
+        (r"\deleted[id=A]{500}, \deleted{}\added[id=A]{600}", "<p><s>500</s>, 600"),
+        (r"\replaced[id=A]{\textbf{7}}{8} days", "<p><s>8</s> <b>7</b> days"),
+        (r"\replaced{7}", "<p>7"),
+        (r"\xout{9} \textst{8} \cancel{7} 6", "<p><s>9</s> <s>8</s> <s>7</s> 6"),
+    ],
+)
+def test_what_a_document_strikes_out_is_struck(latex: str, expected: str) -> None:
+    assert cleaned(Engine(), latex) == expected
+
+
+@pytest.mark.parametrize(
+    ("notes", "expected"),
+    [
+        (r"[flushleft]\small\item[2] per box \item[*] old", "<ul><li>[2] per box<li>[*] old</ul>"),
+        (r"Prices.\item bare", "<p>Prices.<ul><li>bare</ul>"),
+        (r"\itemsep Only words", "<p>Only words"),
+        ("", ""),
+    ],
+)
+def test_the_mark_of_a_table_note_is_no_digit_of_the_number(notes: str, expected: str) -> None:
+    table = r"\begin{tabular}{l}Tea & 5\tnote{2}\tnote{}\\ Oil & 6\end{tabular}"
+    assert cleaned(Engine(), rf"{table}\begin{{tablenotes}}{notes}\end{{tablenotes}}") == (
+        f"<table><tr><td>Tea<td>5<sup>[2]</sup><tr><td>Oil<td>6</table>{expected}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("latex", "expected"),
+    [
+        (r"\ding{51} \ding{55} \ding{172} \ding{182} \ding{72} \ding{33}", "✓ ✗ ① ❶ ★ ✁"),
+        (r"\ding{5} \ding{x²} \ding{999}\ding", "(5) (x²) (999)()"),
+        (
+            r"\newcommand{\kg}{kg\xspace}5 \kg more, 6 \kg, \kg\ x, \kg{} y, \kg\emph{z} \kg",
+            "5 kg more, 6 kg, kg x, kg y, kg z kg",
+        ),
+        (r"\makebox[2cm][l]{mk} \rotatebox[x=1]{90}{rot} \framebox{fr}", "mk rot fr"),
+        (r"\fcolorbox{red}{white}{x} \fcolorbox[rgb]{1,0,0}{1,1,1}{y} \colorbox{red}{z} \fcolorbox", "x y z"),
+        (r"\enquote{one \enquote{two} three} \enquote{\textbf{four}}", "“one ‘two’ three” “four”"),
+    ],
+)
+def test_signs_boxes_and_quotations_of_text(latex: str, expected: str) -> None:
+    assert tree_of(Engine(), latex).canonical.strip() == expected
+
+
+ABBREVIATIONS = {
+    "glossaries": (r"\newacronym[x=1]{c}{CPU}{central unit}\gls{c}, \gls{c}, \glspl{c}, \Acrlong{c}", "central unit (CPU), CPU, CPUs, Central unit"),
+    "a term": (r"\newglossaryentry{t}{description={a \textbf{x}, y}, name = tide }\gls{t}, \Glspl[x]{t}", "tide, Tides"),
+    "acronym": (r"\acrodef{N}[NN]{no number}\acs{N}, \ac{N}, \ac{N}, \acf{N}, \acl{N}", "NN, no number (NN), NN, no number (NN), no number"),
+    "acro": (r"\DeclareAcronym{c}{short=CPU,long={central {unit}}}\acp{c}, \ac{c}", "central units (CPUs), CPU"),
+    "a list of them": (r"\begin{acronym}[x]\acro{N}{no number}\end{acronym}\acs{N}", "N no number\nN"),
+    "unknown keys": (r"\gls{a_b} \glspl{c} \ac{} \DeclareAcronym{e}{=,,x}\ac{e}\gls", "a_b cs e"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("latex", "expected"), ABBREVIATIONS.values(), ids=ABBREVIATIONS)
+def test_abbreviations_are_written_as_they_are_declared(latex: str, expected: str) -> None:
+    assert tree_of(Engine(), latex).canonical.strip() == expected
 
 
 def test_math_is_marked_as_math_and_kept_as_tex() -> None:
@@ -140,6 +220,54 @@ TABLES = {
 @pytest.mark.parametrize(("body", "expected"), TABLES.values(), ids=TABLES)
 def test_tables(body: str, expected: str) -> None:
     assert cleaned(Engine(), rf"\begin{{tabular}}{{@{{}}l|r}}{body}\end{{tabular}}") == expected
+
+
+COLUMNS = {
+    "r@{.}l": (r"3 & 14 \\ & 5 \\ 7 & \\ & \\ \multicolumn{2}{c}{none} \\ \multicolumn{1}{c}{--} & ", ["3.14", ".5", "7.", "none", "–"]),
+    "lr@{ $\\pm$ }l": (r"a & 5 & 1 \\ b & \multicolumn{2}{c}{off} \\ \multicolumn{3}{c}{all}", ["a\t5 ± 1", "b\toff", "all"]),
+    "r@{.}l@{\\,--\\,}l": (r"1 & 5 & 9", ["1.5 – 9"]),
+    "l@{: }p{2cm}": (r"Port & Inner % hidden\n", ["Port:\tInner"]),
+    ">{\\$}r<{\\%}@{}l": (r"5 & x \\ & y", ["$5%\tx", "\ty"]),
+    "*{2}{@{(}c@{)}}": (r"1 & 2", ["(1)(2)"]),
+    ">{\\hskip 2pt}r@{\\extracolsep{4pt}}l!{\\vrule width 1pt}>{\\columncolor{red}[0pt]}p{3cm}@{\\hspace{3pt}}": (r"1 & 2 & 3", ["1\t2\t3"]),
+    "l@{": ("1 & 2", ["1\t2"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("spec", COLUMNS)
+def test_columns_write_signs_beside_their_cells(spec: str) -> None:
+    body, rows = COLUMNS[spec]
+    spec = spec if spec.count("{") == spec.count("}") else f"{spec}}}"
+    found = tree_of(Engine(), rf"\begin{{tabular}}{{{spec}}}{body}\end{{tabular}}").canonical
+    assert [row for row in found.split("\n") if row.strip()] == rows
+
+
+def test_halves_of_a_number_share_the_title_above_them() -> None:
+    body = r"\hline Item & \multicolumn{2}{c}{Mass} & Use \\ \hline Bolt & 3 & 14 & a \\ Nut & 12 & 5 & b \\ \hline"
+    assert cleaned(Engine(), rf"\begin{{tabular}}{{l r@{{.}}l l}}{body}\end{{tabular}}") == (
+        "<table><thead><tr><th>Item<th>Mass<th>Use<tbody><tr><td>Bolt<td>3.14<td>a<tr><td>Nut<td>12.5<td>b</table>"
+    )
+
+
+LONG = {
+    "a header for the first page": r"Port & Depth \\ \endfirsthead \multicolumn{2}{l}{continued} \\ Port & Depth \\ \endhead goes on & \\ \endfoot \hline \endlastfoot a & b \\ c & d \\",
+    "a header for all pages": r"\hline Port & Depth \\ \hline \endhead \hline \endfoot a & b \\ c & d",
+    "no row after the feet": r"goes on & \\ \endfoot \endlastfoot Port & Depth \\ \midrule a & b \\ c & d \\",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", LONG.values(), ids=LONG)
+def test_a_table_of_many_pages_has_one_header(body: str) -> None:
+    assert cleaned(Engine(), rf"\begin{{longtable}}{{ll}}{body}\end{{longtable}}") == (
+        "<table><thead><tr><th>Port<th>Depth<tbody><tr><td>a<td>b<tr><td>c<td>d</table>"
+    )
+
+
+def test_the_last_foot_of_a_table_is_its_last_row() -> None:
+    body = r"\caption{Ports}\\ \endfirsthead \caption{Ports (continued)}\\ \endhead next page & \\ \endfoot total & 3 \endlastfoot a & 1 \\ b & 2"
+    assert cleaned(Engine(), rf"\begin{{longtable}}{{ll}}{body}\end{{longtable}}") == (
+        "<table><caption>Table 1: Ports</caption><tr><td>a<td>1<tr><td>b<td>2<tr><td>total<td>3</table>"
+    )
 
 
 MACROS = {
@@ -256,6 +384,8 @@ HOSTILE = {
     "captions": "\\begin{figure}\\caption{" * N, "definitions": "\\newcommand" * N, "accents": "\\'" * N, "cells": "\\begin{tabular}{l}" + "&" * N,
     "spans": "\\begin{tabular}{l}" + "\\multirow{9999}{*}{x}&\\\\" * 1000 + "\\end{tabular}", "verbs": "".join(f"\\verb{chr(0x4E00 + n)}" for n in range(3000)),
     "a billion laughs": "\\def\\a{xxxxxxxxxx}" + "".join("\\def\\" + chr(98 + n) + "{" + ("\\" + chr(97 + n)) * 10 + "}" for n in range(20)) + "\\u",
+    "abbreviations": "\\newacronym{a}{A}{" + "\\acrlong{a}" * 9 + "}\\acrlong{a}",
+    "columns": "\\begin{tabular}{" + "*{99}{" * N + "\\end{tabular}" + "\\begin{tabular}{" + "@{" * N + "}" * N + "}",
     "doubling": "\\newcommand{\\x}[1]{#1#1\\x{#1#1}}\\x{ab}", "inside itself": "\\newenvironment{e}{\\begin{e}}{\\end{e}}\\begin{e}x\\end{e}",
 }  # fmt: skip
 

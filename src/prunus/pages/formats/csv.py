@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from itertools import islice
 from typing import Final
@@ -17,6 +18,7 @@ _DELIMITERS: Final = "\t;|,"
 
 _SAMPLE: Final = 1 << 16  # characters in which the delimiter is searched
 _SAMPLE_ROWS: Final = 100
+_ESCAPED: Final = re.compile(r'\\"\w')
 _CELL_LINES: Final = 500  # lines of a cell; more show an unclosed quote
 
 
@@ -100,31 +102,84 @@ def _declared(text: str) -> tuple[str, str]:
 
 
 def _is_quoted(text: str, delimiter: str) -> bool:
-    """Tell whether double quotes enclose cells.
+    """Tell whether double quotes enclose cells by the rules in the whole text.
 
     They do not where a quote is never closed, or where a cell would span more than ``_CELL_LINES`` lines.
     """
     if '"' not in text:
         return False
-    for strict in (True, False):
-        if not strict and not _mostly_closed(text):
-            return False
-        try:
-            for row in csv.reader(
-                io.StringIO(text, newline=""), delimiter=delimiter, strict=strict, skipinitialspace=True
-            ):
-                if any(cell.count("\n") > _CELL_LINES for cell in row):
-                    return False  # an unclosed quote would swallow the rest of the file
-        except csv.Error:
-            continue
-        return True
-    return False
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True, skipinitialspace=True)
+    try:
+        # an unclosed quote would swallow the rest of the file
+        return not any(cell.count("\n") > _CELL_LINES for row in rows for cell in row)
+    except csv.Error:
+        return False
 
 
-def _mostly_closed(text: str) -> bool:
-    """Tell whether nearly all lines have paired quotes, as in files with sloppy quoting."""
-    counts = [line.count('"') for line in islice(io.StringIO(text), 20_000) if '"' in line]
-    return text.count('"') % 2 == 0 and sum(count % 2 == 0 for count in counts) * 20 >= 19 * len(counts)
+class _Sloppy:
+    """Reads rows in which some quotes break the rules, as ``2,"Pipe 12" long, copper",9.10``; other rows are not hurt.
+
+    A quote at the start of a cell encloses it where a quote before a delimiter or a line end closes it.
+    """
+
+    def __init__(self, text: str, delimiter: str) -> None:
+        sign = re.escape(delimiter)
+        self._text, self._delimiter, self._place = text, delimiter, 0
+        self._end = re.compile(rf"[{sign}\n]|\Z")
+        self._closed = re.compile(rf"(?<! ) *+(?:[{sign}\n]|\Z)")
+        self._escapes = bool(_ESCAPED.search(text))
+        self._unclosed = 0  # up to here no quote closes a cell, so a document of opening quotes takes no square of time
+
+    def rows(self) -> Iterator[list[str]]:
+        """Yield the rows."""
+        text = self._text
+        while self._place < len(text):
+            line = text.find("\n", self._place)
+            line = len(text) if line < 0 else line
+            if text.find('"', self._place, line) < 0:
+                yield text[self._place : line].split(self._delimiter)
+                self._place = line + 1
+                continue
+            row = [self._cell()]
+            while text.startswith(self._delimiter, self._place):
+                self._place += 1
+                row.append(self._cell())
+            self._place += 1
+            yield row
+
+    def _cell(self) -> str:
+        """Read a cell up to the delimiter or the line end after it."""
+        text, start = self._text, self._place
+        while text.startswith(" ", start):
+            start += 1
+        close = self._closing(start) if start >= self._unclosed and text.startswith('"', start) else -1
+        self._place = self._end.search(text, close + 1 if close >= 0 else self._place).start()  # type: ignore[union-attr]
+        if close < 0:
+            return text[start : self._place]
+        cell = text[start + 1 : close].replace('""', '"')
+        return cell.replace('\\"', '"') if self._escapes else cell
+
+    def _closing(self, start: int) -> int:
+        """Return the place of the quote that closes the cell that begins at ``start``; -1 where none does."""
+        text, strays, place = self._text, False, start + 1
+        while (place := text.find('"', place)) >= 0:
+            size = 1
+            if text.startswith('""', place):
+                size = 2
+            elif self._escapes and place > start + 1 and text[place - 1] == "\\":
+                pass
+            elif self._closed.match(text, place + 1):
+                lines = text.count("\n", start, place)
+                if lines <= (0 if strays else _CELL_LINES):
+                    return place
+                break
+            elif text[place - 1] in (self._delimiter, "\n"):
+                break  # the start of another cell
+            else:
+                strays = True
+            place += size
+        self._unclosed = place if place >= 0 else len(text)
+        return -1
 
 
 def _rows(text: str, delimiter: str, quoted: bool) -> Iterator[list[str]]:
@@ -134,5 +189,5 @@ def _rows(text: str, delimiter: str, quoted: bool) -> Iterator[list[str]]:
             io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True
         )
     else:
-        rows = (line.rstrip("\n").split(delimiter) for line in io.StringIO(text))
+        rows = _Sloppy(text, delimiter).rows()
     return (row for row in rows if any(cell and not cell.isspace() for cell in row))

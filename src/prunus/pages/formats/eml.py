@@ -228,7 +228,8 @@ def _text(part: email.message.Message, kind: str) -> str:
         if kind in ("text/html", "application/xhtml+xml"):
             return fragment(text)
         if str(part.get_param("format", "")).lower() == "flowed":  # a line that ends with a space goes on in the next
-            text = _SOFT.sub(" ", text)
+            without_space = str(part.get_param("delsp", "")).lower() == "yes"  # that space is no part of the text
+            text = _SOFT.sub("" if without_space else " ", text)
         return text_html(text, has_lines=True)
     except BadPage:  # the part shows nothing
         return ""

@@ -6,8 +6,10 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from ....core.text.numbers import bounded_int
 from .._common.write import escape_attribute, escape_text
 from . import words as vocabulary
+from .acronyms import ACRONYM_HANDLERS
 from .bib import entries
 from .environments import begin
 from .source import Macro, TexSource
@@ -15,6 +17,10 @@ from .units import UNIT_HANDLERS
 
 if TYPE_CHECKING:
     from .reader import TexReader
+
+_SUM: Final = re.compile(r"[^\s<+−-]\s*[+−-]")
+_NO_SPACE: Final = re.compile(r"\\(?:[\s/)]|footnote)")
+_TAG: Final = re.compile(r"<[^<>]*>")
 
 
 def line_break(reader: TexReader, source: TexSource) -> None:
@@ -230,12 +236,77 @@ def caption_of(reader: TexReader, source: TexSource) -> None:
     caption(reader, source)
 
 
+def fraction(reader: TexReader, source: TexSource) -> None:
+    """Write a fraction of text with a slash, apart from a whole number before it: 5 1/3, not 51/3."""
+    source.option()
+    parts = [reader.inline(source.argument()) for _ in range(2)]
+    above, below = (f"({part})" if _SUM.search(part) else part for part in parts)
+    before = _TAG.sub("", "".join(reader.line[-2:]))[-1:]
+    reader.line.append(f"{' ' if before.isdigit() else ''}{above}/{below}")
+
+
+def deleted(reader: TexReader, source: TexSource) -> None:
+    """Write what the package changes shows as struck."""
+    source.option()
+    struck = reader.inline(source.argument())
+    reader.line.append(f"<s>{struck}</s>" if struck else "")
+
+
+def replaced(reader: TexReader, source: TexSource) -> None:
+    """Write the old text, struck, and then the new text, which comes first in the source."""
+    source.option()
+    new = reader.inline(source.argument())
+    deleted(reader, source)
+    reader.line.append(f" {new}")
+
+
+def table_note_mark(reader: TexReader, source: TexSource) -> None:
+    """Write the mark of a note below a table in brackets: 5[2] is the number 5 with note 2."""
+    mark = reader.inline(source.argument())
+    reader.line.append(f"<sup>[{mark}]</sup>" if mark else "")
+
+
+def dingbat(reader: TexReader, source: TexSource) -> None:
+    """Write the sign of the font Zapf Dingbats that has this code; an unknown code stays a number."""
+    code = source.argument().strip()
+    reader.line.append(vocabulary.dingbat(bounded_int(code, 0, most=255)) or escape_text(f"({code})"))
+
+
+def space_before_word(reader: TexReader, source: TexSource) -> None:
+    """Write the space that LaTeX skipped after the name of the macro that ends here, unless a sign comes next."""
+    after = source.following()
+    if after and after[0] not in " \t\n.,;:!?'/)-~{}&" and not _NO_SPACE.match(after):
+        reader.line.append(" ")
+
+
+def box(reader: TexReader, source: TexSource) -> None:
+    """Drop width and alignment of a box; its text is kept."""
+    source.option()
+    source.option()
+
+
+def framed_box(reader: TexReader, source: TexSource) -> None:
+    """Drop the colours of frame and ground of a box; its text is kept."""
+    source.option()
+    source.argument()
+    skip_argument(reader, source)
+
+
+def quotation(reader: TexReader, source: TexSource) -> None:
+    """Write a text in quotes; a quotation inside another has single quotes."""
+    state = reader.state
+    state.quotes += 1
+    text = reader.inline(source.argument())
+    state.quotes -= 1
+    reader.line.append(f"‘{text}’" if state.quotes % 2 else f"“{text}”")
+
+
 def skip_two_arguments(reader: TexReader, source: TexSource) -> None:
     source.argument()
     source.argument()
 
 
-HANDLERS: Final[dict[str, Callable[[Any, TexSource], None]]] = {
+HANDLERS: Final[dict[str, Callable[[Any, TexSource], object]]] = {
     "begin": begin, "\\": line_break, "newline": line_break,
     "linebreak": line_break, "(": inline_math, "[": display_math,
     "par": end_paragraph, "verb": inline_verbatim, "lstinline": listing_inline,
@@ -254,6 +325,11 @@ HANDLERS: Final[dict[str, Callable[[Any, TexSource], None]]] = {
     "appendix": begin_appendix, "textcolor": skip_argument, "parbox": skip_argument,
     "scalebox": skip_argument, "raisebox": skip_argument, "resizebox": skip_two_arguments,
     "foreignlanguage": skip_argument, "lstinputlisting": listing_file,
-    "verbatiminput": listing_file, "inputminted": listing_file, "symbol": skip_character, **UNIT_HANDLERS,
+    "verbatiminput": listing_file, "inputminted": listing_file, "symbol": skip_character,
+    "ding": dingbat, "xspace": space_before_word, "makebox": box, "framebox": box, "fcolorbox": framed_box,
+    "colorbox": skip_argument, "rotatebox": skip_argument, "enquote": quotation,
+    "deleted": deleted, "replaced": replaced, "tnote": table_note_mark,
+    **dict.fromkeys(("nicefrac", "sfrac", "frac", "tfrac", "dfrac", "cfrac"), fraction), **UNIT_HANDLERS,
+    **ACRONYM_HANDLERS,
 }  # fmt: skip
 """Handlers by command name."""

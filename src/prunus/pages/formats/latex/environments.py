@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from .._common.write import escape_text
 from . import words as vocabulary
+from .columns import columns_of
 from .source import END, TexSource, expand
 
 if TYPE_CHECKING:
@@ -20,6 +21,10 @@ _MANY_ROWED: Final = ("align", "gather", "eqnarray", "flalign", "alignat", "IEEE
 _BIBITEM: Final = re.compile(r"\\bibitem\b")
 _LANGUAGE: Final = re.compile(r"language\s*=\s*\{?(?:\[[^\[\]]*\])?([A-Za-z0-9+#-]+)")
 _CAPTION: Final = re.compile(r"\\caption\*?(?![a-zA-Z])")
+_ITEM: Final = re.compile(r"\\item(?![a-zA-Z])")
+_LONG: Final = ("longtable", "xltabular", "longtabu")
+_REPEATED: Final = re.compile(r"\\end(firsthead|head|foot|lastfoot)(?![a-zA-Z])")
+_ROW_END: Final = re.compile(r"\\\\\*?(?:\[[^\[\]]{0,20}\])?\s*$|\\tabularnewline\s*$")
 _WITH_WIDTH: Final = ("tabularx", "tabulary", "tabular*", "xltabular")
 _ARGUMENTS: Final = {
     "minipage": 1, "multicols": 1, "column": 1, "adjustbox": 1, "spacing": 1, "adjustwidth": 2, "textblock": 1,
@@ -47,6 +52,8 @@ def begin(reader: TexReader, source: TexSource) -> None:
         _tabular(reader, name, source)
     elif base in vocabulary.LISTS or base == "description":
         _list(reader, base, source, name)
+    elif base == "tablenotes":
+        _table_notes(reader, source.environment(name))
     elif base in vocabulary.FLOATS:
         _float(reader, base, source, name)
     elif base in vocabulary.QUOTES:
@@ -107,8 +114,10 @@ def _tabular(reader: TexReader, name: str, source: TexSource) -> None:
     if name in _WITH_WIDTH:
         body_source.argument()
     body_source.option()
-    body_source.argument()
+    columns = columns_of(body_source.argument())
     body = body_source.until(END)
+    if name in _LONG:
+        body = _without_repeats(body)
     caption = ""
     match = _CAPTION.search(body)
     if match:  # a longtable holds its caption inside
@@ -121,7 +130,21 @@ def _tabular(reader: TexReader, name: str, source: TexSource) -> None:
         for label in _LABEL.findall(body):
             reader.state.labels[label] = number
         body = _LABEL.sub("", body).lstrip()
-    reader.table(body.removeprefix("\\\\") if caption else body, caption)
+    reader.table(body.removeprefix("\\\\") if caption else body, caption, columns)
+
+
+def _without_repeats(body: str) -> str:
+    """Return a table of many pages as it reads on one page: the first header, the rows, the last foot."""
+    pieces = _REPEATED.split(body)
+    parts = dict(zip(pieces[1::2], pieces[::2], strict=False))
+    if not parts:
+        return body
+    head = parts.get("firsthead", parts.get("head", ""))
+    rows, foot = pieces[-1], parts.get("lastfoot", parts.get("foot", ""))
+    if foot.strip() and not _ROW_END.search(rows[-200:]):
+        rows = f"{rows}\\\\"
+    head += r"\endhead" if head.strip() else ""
+    return head + rows + foot
 
 
 def _list(reader: TexReader, base: str, source: TexSource, name: str) -> None:
@@ -135,6 +158,19 @@ def _list(reader: TexReader, base: str, source: TexSource, name: str) -> None:
     tag = vocabulary.LISTS[base]
     body = "".join(f"<li>{f'{label} ' if label else ''}{text}</li>" for label, text in items)
     reader.block(f"<{tag}>{body}</{tag}>" if body else "")
+
+
+def _table_notes(reader: TexReader, body: str) -> None:
+    """Add the notes below a table, each after its mark in brackets, as the mark stands in the table."""
+    body_source = TexSource(body)
+    body_source.option()
+    body = body_source.until(END)
+    first = _ITEM.search(body)
+    start = first.start() if first else len(body)
+    reader.block(reader.inner(body[:start]).markup())
+    items = reader.list_inner(body[start:])
+    notes = "".join(f"<li>{f'[{label}] ' if label else ''}{text}</li>" for label, text in items)
+    reader.block(f"<ul>{notes}</ul>" if notes else "")
 
 
 def _float(reader: TexReader, base: str, source: TexSource, name: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -16,7 +16,8 @@ from ....core.text.numbers import bounded_int
 from .._common.write import Cell, escape_text, note, preformatted, table, without_first_paragraph
 from .._sheets.grid import has_header
 from . import words as vocabulary
-from .source import Macros, TexSource, define, expand
+from .columns import Column, RawCell, dressed
+from .source import Abbreviation, Macros, TexSource, define, expand
 from .words import HEADINGS, THEOREMS
 
 _SPLIT: Final = re.compile(r"\\\\\*?|\\tabularnewline\b|\\cr\b|\\(?:begin|end)\s*\{[^{}]*\}|\\[\s\S]|[{}&]|%[^\n]*\n?")
@@ -27,7 +28,7 @@ _RULE: Final = re.compile(
 )
 _SKIP: Final = re.compile(r"\s*\[[-\d.\s]*(?:pt|em|ex|cm|mm|in)\]")
 _SPAN: Final = re.compile(r"\s*\\(multicolumn|multirow)(?![a-zA-Z])\*?")
-_TAG: Final = re.compile(r"<[^<>]*>")
+_TAG: Final = re.compile(r"<sup>\[[^<>]{0,99}\]</sup>|<[^<>]*>")  # a note makes a number no title
 _MAX_SPAN: Final = 1000  # columns or rows of a cell
 
 
@@ -100,10 +101,13 @@ def _without_rules(text: str) -> tuple[str, list[str]]:
     return text[position:], rules
 
 
-def to_markup(body: str, inline: Callable[[str], str], max_cells: int, caption: str = "") -> str:
+def to_markup(
+    body: str, inline: Callable[[str], str], max_cells: int, caption: str = "", columns: Sequence[Column] = ()
+) -> str:
     """Return the body of a ``tabular`` as an HTML table.
 
     :param inline: converts the LaTeX of a cell to HTML.
+    :param columns: what the columns write beside their cells.
     :param max_cells: cells that are shown; a note gives the number of further cells.
     """
     grid = split(body, max_cells)
@@ -113,8 +117,7 @@ def to_markup(body: str, inline: Callable[[str], str], max_cells: int, caption: 
     for raw in grid.rows:
         row: list[str | Cell] = []
         column = 0
-        for text in raw:
-            colspan, rowspan, inner = _spans(text)
+        for colspan, rowspan, inner, _ in dressed([_spans(text) for text in raw], columns):
             places -= colspan
             colspan = colspan if places >= 0 else 1
             markup = inline(inner)
@@ -137,9 +140,10 @@ def to_markup(body: str, inline: Callable[[str], str], max_cells: int, caption: 
     return table(rows, headers, caption) + left if rows else ""
 
 
-def _spans(text: str) -> tuple[int, int, str]:
-    """Return the number of columns and rows that a cell covers, and its LaTeX content."""
+def _spans(text: str) -> RawCell:
+    """Return a cell with the number of columns and rows that it covers."""
     colspan = rowspan = 1
+    alone = False
     for _ in range(2):
         match = _SPAN.match(text)
         if not match:
@@ -156,9 +160,9 @@ def _spans(text: str) -> tuple[int, int, str]:
             rowspan = number
         else:
             source.argument()
-            colspan = number
+            colspan, alone = number, True
         text = source.argument()
-    return colspan, rowspan, text
+    return RawCell(colspan, rowspan, text, alone)
 
 
 _MARK: Final = re.compile("\ue000([RCB])([^\ue001]*)\ue001")
@@ -176,12 +180,13 @@ class TexState:
     :param handlers: handlers of commands by name; each receives the reader and the source.
     :param letters: characters of included files that may still be read.
     :param cells: table cells that may still be shown.
+    :param quotes: quotations that are open.
     :param last: latest number of a section, figure, table or equation, for the next ``\\label``.
     :param job: file name without suffix; '' for a page that is no local file.
     """
 
     read: Callable[[str], str | None]
-    handlers: Mapping[str, Callable[[Any, TexSource], None]]
+    handlers: Mapping[str, Callable[[Any, TexSource], object]]
     macros: Macros
     deadline: float
     letters: int
@@ -203,6 +208,8 @@ class TexState:
     notes: list[str] = field(default_factory=list)
     cited: dict[str, None] = field(default_factory=dict)
     cite_all: bool = False
+    quotes: int = 0
+    abbreviations: dict[str, Abbreviation] = field(default_factory=dict)
     bibliography: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     items: dict[str, tuple[str, str]] = field(default_factory=dict)
     """The entries of a ``thebibliography`` by key: label and HTML."""
@@ -486,12 +493,12 @@ class TexReader:
         reader.close_item()
         return reader.items
 
-    def table(self, body: str, caption: str = "") -> None:
+    def table(self, body: str, caption: str = "", columns: Sequence[Column] = ()) -> None:
         """Add the body of a ``tabular`` as a table."""
         estimate = body.count("&") + body.count("\\\\")
         allowed = max(self.state.cells, 0)
         self.state.cells -= estimate
-        self.block(to_markup(body, self.inline, allowed, caption))
+        self.block(to_markup(body, self.inline, allowed, caption, columns))
 
     def code(self, text: str, language: str = "") -> None:
         """Add code with its white space."""

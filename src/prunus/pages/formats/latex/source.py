@@ -51,6 +51,19 @@ class Macro:
 
 
 @dataclass(slots=True)
+class Abbreviation:
+    """An abbreviation: the short and the long form as LaTeX, and whether the long form was written before.
+
+    :param term: a term of a glossary, which has only one form.
+    """
+
+    short: str
+    long: str
+    seen: bool = False
+    term: bool = False
+
+
+@dataclass(slots=True)
 class Macros:
     """The commands and environments that a document defines, and the limit on their expansion.
 
@@ -125,6 +138,13 @@ class TexSource:
         blank = _BLANK.match(self._text, self._place)
         place = blank.end() if blank else self._place
         return self._text[place : place + 1]
+
+    def following(self) -> str:
+        """Return the next characters, blanks too, which may stand after the end of a macro; '' at the end."""
+        if self._place < len(self._text):
+            return self._text[self._place : self._place + 20]
+        open_texts = ((str(text), place) for text, place in reversed(self._stack) if isinstance(place, int))
+        return next((text[place : place + 20] for text, place in open_texts if place < len(text)), "")
 
     def argument(self) -> str:
         """Return the next argument: the text in braces, a command, or a character."""

@@ -31,7 +31,9 @@ _UNITS: Final = {
 }  # fmt: skip
 _SHORT: Final = re.compile(r"([fpnumcdhkMGT]?)(m|g|s|A|K|Hz|N|Pa|J|W|V|C|F|H|S|eV|[Ll]|mol|ohm|bar|Wh|dB|h|Ω)")
 _POWERS: Final = {"square": "2", "cubic": "3", "squared": "2", "cubed": "3"}
-_TOKEN: Final = re.compile(r"\\([A-Za-z]+)\s*|\^\s*(\{[^{}]*\}|\\?\w|-\d+)|([~.,]|\\[,;: ])|([^\\^~.,{}\s]+)")
+_TOKEN: Final = re.compile(
+    r"\\raiseto\s*\{([^{}]*)\}|\\([A-Za-z]+)\s*|\^\s*(\{[^{}]*\}|\\?\w|-\d+)|([~.,]|\\[,;: ])|([^\\^~.,{}\s]+)"
+)
 _NUMBER: Final = re.compile(r"([^eEdDx]*)(?:[eEdD]([+-]?\d+))?$")
 _MAX_BODY: Final = 100  # characters of a unit that a document declares
 _MARKS: Final = ("°", "′", "″")
@@ -56,13 +58,13 @@ def unit(text: str, macros: dict[str, Macro]) -> str:
     below: list[str] = []
     prefix = power = ""
     into, latest = above, above
-    for name, raised, mark, plain in _TOKEN.findall(_expanded(text, macros)):
+    for lead, name, raised, mark, plain in _TOKEN.findall(_expanded(text, macros)):
         if name == "per":
             into = below
         elif name in _PREFIXES:
             prefix = _PREFIXES[name]
-        elif name in ("square", "cubic"):
-            power = _POWERS[name]
+        elif lead or name in ("square", "cubic"):
+            power = escape_text(lead).replace("-", "−") or _POWERS[name]
         elif (name in _POWERS or name in ("tothe", "of") or raised) and latest:
             raised = _POWERS.get(name, raised.strip("{}"))
             latest[-1] += f"<sup>{escape_text(raised).replace('-', '−')}</sup>" if raised else ""
@@ -81,17 +83,21 @@ def unit(text: str, macros: dict[str, Macro]) -> str:
 
 def _expanded(text: str, macros: dict[str, Macro]) -> str:
     """Return a unit with ``\\tothe{3}`` as a power, and units that the document declares in full."""
-    text = re.sub(r"\\(?:tothe|raiseto)\s*(\{[^{}]*\})", r"^\1", text)
+    text = re.sub(r"\\tothe\s*(\{[^{}]*\})", r"^\1", text)
     text = re.sub(r"\\(?:text|mathrm|si|unit)\s*\{([^{}]*)\}", r"\1", text)
     return re.sub(
         r"\\([A-Za-z]+)", lambda match: macros[match[1]].body[:_MAX_BODY] if match[1] in macros else match[0], text
     )
 
 
+def _with_unit(value: str, shown: str) -> str:
+    """Return a number with its unit; a unit that only divides follows its slash: 5/kg."""
+    apart = "" if not value or not shown or shown in _MARKS else " "
+    return f"{value}{shown[1:]}" if value and shown.startswith("1/") else f"{value}{apart}{shown}"
+
+
 def _write(reader: TexReader, values: str, units: str) -> None:
-    shown = unit(units, reader.state.macros.commands)
-    space = "" if not values or not shown or shown in _MARKS else " "
-    reader.line.append(values + space + shown)
+    reader.line.append(_with_unit(values, unit(units, reader.state.macros.commands) if units else ""))
 
 
 def _write_number(reader: TexReader, source: TexSource) -> None:
@@ -100,15 +106,36 @@ def _write_number(reader: TexReader, source: TexSource) -> None:
 
 
 def _write_unit(reader: TexReader, source: TexSource) -> None:
-    source.option()
-    _write(reader, "", source.argument())
+    """Write a unit, after the number that the package units takes as an option."""
+    option = source.option() or ""
+    _write(reader, "" if "=" in option else number(option), source.argument())
 
 
 def _write_quantity(reader: TexReader, source: TexSource) -> None:
     source.option()
     value = number(source.argument())
+    before = reader.inline(source.option() or "")  # siunitx 2: a unit before the number, such as \$
+    _write(reader, before + value, source.argument())
+
+
+def _write_product(reader: TexReader, source: TexSource, has_unit: bool) -> None:
+    """Write a product; each factor has the unit."""
     source.option()
-    _write(reader, value, source.argument())
+    factors = [number(factor) for factor in re.split(r"x|\\times", source.argument()) if factor.strip()]
+    shown = unit(source.argument(), reader.state.macros.commands) if has_unit else ""
+    reader.line.append(" × ".join(_with_unit(factor, shown) for factor in factors))
+
+
+def _write_euro(reader: TexReader, source: TexSource) -> None:
+    """Write an amount of eurosym in euros, or the sign alone."""
+    amount = reader.inline(source.argument()) if source.peek() == "{" else ""
+    reader.line.append(f"{amount} €" if amount else "€")
+
+
+def _write_printed(reader: TexReader, source: TexSource) -> None:
+    """Write a number of numprint, and its unit, which is an option."""
+    shown = reader.inline(source.option() or "")
+    reader.line.append(_with_unit(number(source.argument()), shown))
 
 
 def _write_range(reader: TexReader, source: TexSource, has_unit: bool) -> None:
@@ -153,6 +180,10 @@ UNIT_HANDLERS: Final[dict[str, Callable[[Any, TexSource], None]]] = {
     "SIlist": lambda reader, source: _write_list(reader, source, True),
     "qtylist": lambda reader, source: _write_list(reader, source, True),
     "numlist": lambda reader, source: _write_list(reader, source, False),
+    "qtyproduct": lambda reader, source: _write_product(reader, source, True),
+    "numproduct": lambda reader, source: _write_product(reader, source, False),
+    **dict.fromkeys(("EUR", "EURdig"), _write_euro),
+    **dict.fromkeys(("np", "numprint"), _write_printed),
     "DeclareSIUnit": _declare_unit,
 }
 """Handlers by command name."""

@@ -47,7 +47,8 @@ ACCENTS: Final[dict[str, str]] = {
 
 STYLES: Final[dict[str, str]] = {
     "textbf": "b", "emph": "em", "textit": "i", "textsl": "i", "texttt": "code", "underline": "u", "uline": "u",
-    "textsuperscript": "sup", "textsubscript": "sub", "sout": "s", "st": "s", "code": "code", "hl": "mark",
+    "textsuperscript": "sup", "textsubscript": "sub", "sout": "s", "st": "s", "textst": "s", "xout": "s",
+    "cancel": "s", "bcancel": "s", "xcancel": "s", "code": "code", "hl": "mark",
 }  # fmt: skip
 """Commands that change the look of their argument, with the HTML tag."""
 
@@ -95,6 +96,23 @@ DROPPED: Final[dict[str, int]] = {
     ),
 }  # fmt: skip
 """Layout commands that are dropped, with the number of arguments to drop. Options in brackets are dropped too."""
+
+
+_DINGBATS: Final = {
+    37: "☎", 42: "☛", 43: "☞", 72: "★", 108: "●", 110: "■", 115: "▲", 116: "▼", 117: "◆", 119: "◗",
+    168: "♣", 169: "♦", 170: "♥", 171: "♠", 213: "→", 214: "↔", 215: "↕", 240: "",
+    **{172 + at: sign for at, sign in enumerate("①②③④⑤⑥⑦⑧⑨⑩")},
+}  # fmt: skip
+"""Signs of the font Zapf Dingbats that are outside the block of that name in Unicode."""
+
+
+def dingbat(code: int) -> str:
+    """Return the sign of the font Zapf Dingbats at a code: ``dingbat(51)`` is ✓; '' where there is none."""
+    if code in _DINGBATS:
+        return _DINGBATS[code]
+    if 33 <= code <= 126:
+        return chr(0x2701 + (code - 33))
+    return chr(0x2761 + (code - 161)) if 161 <= code <= 254 else ""
 
 
 def add_accent(accent: str, letter: str) -> str:
