@@ -257,6 +257,32 @@ def test_running_headers_footers_and_page_numbers_go_and_the_words_of_the_page_s
     assert "annual" in words(read(Engine(), pdf(pages[0]))), "a single page repeats nothing"
 
 
+def test_lines_at_the_edges_that_differ_in_more_than_the_page_number_are_data() -> None:
+    pages = []
+    for number in range(4):
+        sheet = Sheet().text(50, 30, "Harbour dues", 8).text(500, 30, f"Sheet {number + 3} of 6", 8)
+        sheet.text(50, 60, f"Berth {number + 1} from 190{number}")
+        sheet.lines(50, 120, prose("abcd"[number], 10))
+        sheet.text(50, 740, f"Carried forward: {1311.4 * (number + 1):.2f} EUR")
+        sheet.text(50, 770, f"{number}.50 EUR a metre").text(500, 770, "xxi ii iii iv".split()[number])
+        pages.append(sheet)
+    shown = read(Engine(), pdf(*pages)).canonical
+    assert "Harbour" not in shown and "Sheet" not in shown
+    for line in ("Berth 1 from 1900", "Berth 4 from 1903", "forward: 1311.40", "forward: 5245.60", "2.50 EUR", "iii"):
+        assert line in shown
+
+
+def test_titles_that_change_go_where_two_pages_share_them_and_their_number_counts() -> None:
+    pages = []
+    for number, title in enumerate(("Tides", "Tides", "Berths", "Berths", "Fog")):
+        sheet = Sheet().text(50, 30, title, 8).text(500, 30, str(number + 41), 8)
+        sheet.lines(50, 100, prose("abcde"[number], 10))
+        pages.append(sheet.text(300, 780, f"page {number % 2 + 1} of 2", 8))
+    shown = words(read(Engine(), pdf(*pages)))
+    assert not {"Tides", "Berths", "42", "page"} & set(shown)
+    assert "Fog" in shown, "a line on one page only may be anything"
+
+
 ALEPH = "אבגד הוזח טיכל מנסע פצקר"
 
 
