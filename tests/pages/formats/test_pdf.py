@@ -64,6 +64,11 @@ def grid(sheet: Sheet, xs: list[float], ys: list[float], missing: tuple[tuple[st
                 sheet.rule(left, y, right, y)
 
 
+def html(*sheets: Sheet) -> str:
+    """Return sheets as the HTML that the engine writes."""
+    return Engine().to_html(Page(pdf(*sheets), url="file"))
+
+
 # --- text ----------------------------------------------------------------------------------------
 
 
@@ -126,6 +131,40 @@ def test_bold_italics_code_and_links_are_kept() -> None:
         ("handbook", "https://example.org/book")
     ]
     assert texts(tree, "p")[0] == "It opened in 1932 with the Argo and sync() works."
+
+
+def line_of(y: float, *parts: tuple[str, float, float]) -> Sheet:
+    """Return a page with one line of parts, each of them (text, rise, size)."""
+    shown = " ".join(f"{rise} Ts /F1 {size} Tf ({part}) Tj" for part, rise, size in parts)
+    sheet = Sheet()
+    sheet.content.append(f"BT 50 {y} Td {shown} ET")
+    return sheet
+
+
+def test_scripts_far_off_their_line_belong_to_its_words() -> None:
+    lines = (
+        ("over 10", 0, 10), ("6", 5, 7), (" litres of H", 0, 10), ("2", -5, 7), ("O, 10", 0, 10), ("-3", 5, 8),
+        (" mol", 0, 10), ("a", 6, 6),
+    )  # fmt: skip
+    assert "over</data> 10<sup>6</sup> litres of H<sub>2</sub>O, 10<sup>-3</sup> mol<sup>a</sup>" in html(
+        line_of(700, *lines)
+    )
+    assert "1</sup></data> Only in winter." in html(line_of(700, ("1", 5, 7), (" Only in winter.", 0, 10)))
+
+
+def test_raised_letters_of_full_size_are_scripts() -> None:
+    shown = html(line_of(700, ("over 10", 0, 12), ("6", 5, 12), (" litres of H", 0, 12), ("2", -3, 12), ("O", 0, 12)))
+    assert "10<sup>6</sup> litres of H<sub>2</sub>O" in shown
+    climbing = line_of(700, ("Up", 0, 12), ("and", 4, 12), ("up", 8, 12), ("then", 8, 12), ("down", 4, 12))
+    assert "<su" not in html(climbing), "its words have no line to be raised from"
+    assert "<su" not in html(line_of(700, ("over 10", 0, 12), ("6", 2, 12), (" litres", 0, 12))), "hardly raised"
+
+
+def test_small_print_beside_a_line_is_no_script_of_it() -> None:
+    sheet = Sheet().text(50, 100, "Depth").text(50, 107, "at low water", 7)  # begins where the line begins
+    sheet.text(50, 150, "Width").text(77, 144, "as measured in spring", 7)  # too long
+    sheet.text(50, 200, "Length").text(90, 195, "2", 7)  # too far away
+    assert "<su" not in html(sheet)
 
 
 def test_code_keeps_its_lines_and_their_indentation() -> None:

@@ -99,8 +99,8 @@ class PdfInlineWriter:
 
     def _key(self, word: Word, base: tuple[float, float], plain: bool) -> Key:
         size, y = base
-        script = ""
-        if word.size <= 0.82 * size:  # smaller letters off the baseline are superscript or subscript
+        script = word.script
+        if not script and word.size <= 0.82 * size:  # smaller letters off the baseline are superscript or subscript
             script = "sup" if word.y < y - 0.18 * size else "sub" if word.y > y + 0.08 * size else ""
         begins = word.page + 1 if word.page > self.page else 0
         self.page = max(self.page, word.page)

@@ -22,9 +22,12 @@ _LEADER: Final = re.compile(r"(?<![.·…_])[.·…_]{4,}+$")
 
 
 class Word:
-    """Adjacent letters without a space, in one style. ``order`` is the position in the file."""
+    """Adjacent letters without a space, in one style. ``order`` is the position in the file.
 
-    __slots__ = ("flags", "href", "level", "order", "page", "size", "space", "text", "x0", "x1", "y")
+    ``script`` is ``sup`` or ``sub`` where the word stood off its line, and ``y`` is that of the line.
+    """
+
+    __slots__ = ("flags", "href", "level", "order", "page", "script", "size", "space", "text", "x0", "x1", "y")
 
     def __init__(self, raw: Sequence[Any], order: int, page: int) -> None:
         self.x0, self.x1, self.y, self.size, flags, space, self.text = raw
@@ -33,7 +36,7 @@ class Word:
         self.space = bool(space)
         self.order = order
         self.page = page
-        self.href = ""
+        self.href = self.script = ""
         if self.flags & SYMBOL and len(self.text) == 1:
             self.text = "•"
 

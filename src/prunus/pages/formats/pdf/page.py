@@ -15,6 +15,7 @@ from typing import Any, Final
 from ....core.installation import pip_install
 from .lines import Word, by_place, directions, join_spaced
 from .reader import INVISIBLE, WHITE
+from .scripts import mark_scripts
 
 TINY: Final = 2.0
 """Points. Nobody reads smaller letters, but hidden instructions have used them, so they are left out."""
@@ -45,6 +46,7 @@ class PageWords:
         self.images: list[list[Any]] = raw.get("images", [])
         self.alts: list[str] = raw.get("alts", [])
         words = [Word(entry, order, self.number) for order, entry in enumerate(raw.get("words", []))]
+        mark_scripts(words)
         if self.directed:
             words = by_place(words)
         self.words = join_spaced(self._visible(words))
