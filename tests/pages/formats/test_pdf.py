@@ -322,6 +322,16 @@ def test_titles_that_change_go_where_two_pages_share_them_and_their_number_count
     assert "Fog" in shown, "a line on one page only may be anything"
 
 
+def test_the_only_roman_page_goes_with_the_others_and_a_lone_amount_stays() -> None:
+    pages = []
+    for number in range(5):
+        sheet = Sheet().text(300, 780, str(number) if number else "i", 8)
+        sheet.text(500, 40, str(1311 * (number + 1))).lines(50, 120, prose("abcde"[number], 10))
+        pages.append(sheet)
+    shown = words(read(Engine(), pdf(*pages)))
+    assert not {"i", "2"} & set(shown) and {"1311", "6555"} <= set(shown)
+
+
 ALEPH = "אבגד הוזח טיכל מנסע פצקר"
 
 

@@ -237,7 +237,8 @@ def drop_running_lines(pages: Sequence[tuple[PageWords, list[PdfPiece]]]) -> lis
     for at, rows in enumerate(edges):
         for row in rows:
             height, in_lower_half = _height(row, pages[at][0])
-            for pattern in _patterns(row, at):
+            # an only page i goes with the pages 1, 2 and 3
+            for pattern in _patterns(row, at) | ({"#"} if _NUMBER.fullmatch(_text(row)) else set()):
                 for near in (height - 1, height, height + 1):
                     places[pattern, near].add(at)
             for number in _page_numbers(row):
