@@ -368,6 +368,34 @@ def test_lines_that_are_all_a_document_shows_are_no_running_lines() -> None:
     assert words(read(Engine(), pdf(*sheets)))[:4] == "closed for the winter".split()
 
 
+# --- struck words ------------------------------------------------------------------------------------
+
+
+def test_a_line_through_the_middle_of_words_strikes_them() -> None:
+    sheet = Sheet().text(50, 100, "It costs").text(90, 100, "500 EUR").text(135, 100, "700 EUR a year.")
+    shown = html(sheet.rule(89.5, 97, 129.5, 97))
+    assert "costs <s>500 EUR</s> 700 EUR a year." in shown
+
+
+def test_other_lines_near_words_strike_nothing() -> None:
+    sheet = Sheet().text(50, 100, "under").rule(50, 101.5, 76, 101.5)
+    sheet.text(50, 130, "above").rule(50, 121, 76, 121)
+    sheet.text(50, 160, "between margins").rule(20, 157, 560, 157)
+    sheet.text(50, 190, "behind").text(50, 220, "1").rule(52, 217, 90, 217)
+    sheet.content.append("8 w 50 613 m 80 613 l S")  # a highlight
+    assert "<s>" not in html(sheet)
+
+
+def test_words_under_an_annotation_that_strikes_are_struck() -> None:
+    sheet = Sheet().text(50, 100, "It costs 500 EUR 700 EUR a").text(50, 112, "year at most.")
+    corners = "89 709 129 709 89 698 129 698 50 697 72 697 50 686 72 686"  # the price, and the first word below
+    sheet.notes = [note("StrikeOut", 50, 90, 200, 115, f"/QuadPoints [{corners}] /Contents (too dear) /T (Ina)")]
+    shown = html(sheet)
+    assert "<s>500 EUR</s> 700 EUR a <s>year</s> at most." in shown and "too dear" in shown
+    sheet.notes = [sheet.notes[0].replace("/Contents", "/F 2 /Contents")]
+    assert "<s>" not in html(sheet), "a hidden one strikes nothing"
+
+
 # --- lists and tables ----------------------------------------------------------------------------
 
 

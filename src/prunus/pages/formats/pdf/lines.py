@@ -27,7 +27,21 @@ class Word:
     ``script`` is ``sup`` or ``sub`` where the word stood off its line, and ``y`` is that of the line.
     """
 
-    __slots__ = ("flags", "href", "level", "order", "page", "script", "size", "space", "text", "x0", "x1", "y")
+    __slots__ = (
+        "flags",
+        "href",
+        "level",
+        "order",
+        "page",
+        "script",
+        "size",
+        "space",
+        "struck",
+        "text",
+        "x0",
+        "x1",
+        "y",
+    )
 
     def __init__(self, raw: Sequence[Any], order: int, page: int) -> None:
         self.x0, self.x1, self.y, self.size, flags, space, self.text = raw
@@ -37,6 +51,7 @@ class Word:
         self.order = order
         self.page = page
         self.href = self.script = ""
+        self.struck = False
         if self.flags & SYMBOL and len(self.text) == 1:
             self.text = "•"
 

@@ -150,6 +150,7 @@ class PdfReader:
                 "page": number,
                 "box": rotated_box(box, quarter),
                 "comments": comments,
+                "strikes": self.typed.strikes,
                 "words": words.pop(quarter, []),
                 "turned": [words[key] for key in sorted(words)],
                 "links": [[*rotated_box(place, quarter), target] for place, target in drawing.links()],

@@ -63,12 +63,12 @@ def _is_script(base: Word, words: Sequence[Word], at: int, stop: int) -> bool:
     """Tell whether words are the script of the word before, or of one whose other script stands between."""
     first, em = words[at], base.size
     before = words[at - 1]
-    touches = base.x1 - _TOUCH * em <= first.x0 <= max(base.x1, before.x1) + _TOUCH * em
+    touches: bool = base.x1 - _TOUCH * em <= first.x0 <= max(base.x1, before.x1) + _TOUCH * em
     if not touches or sum(len(word.text) for word in words[at:stop]) > _LETTERS:
         return False
     off = abs(first.y - base.y) / em
     if _TINY * em <= first.size <= _SMALL * em:
-        return _LEAST <= off <= _MOST
+        return bool(_LEAST <= off <= _MOST)
     is_joined = before is base and stop == at + 1 and not first.space and base.text[-1].isalnum()
     return is_joined and first.size == em and _LEAST_RAISED < off <= _MOST and _is_level(words, at)
 
@@ -88,6 +88,6 @@ def _is_mark(words: Sequence[Word], at: int, stop: int) -> bool:
     if stop != at + 1 or stop >= len(words) or len(words[at].text) > _MARK:
         return False
     mark, note = words[at], words[stop]
-    is_raised = _LEAST * note.size <= note.y - mark.y <= _MOST * note.size
+    is_raised: bool = _LEAST * note.size <= note.y - mark.y <= _MOST * note.size
     is_small = _TINY * note.size <= mark.size <= _SMALL * note.size
     return is_raised and is_small and -_TOUCH * note.size <= note.x0 - mark.x1 <= _SPACE * note.size

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Final
 
+_MAX_LINES: Final = 200  # lines of text that one annotation marks
 _MAX_FIELDS: Final = 5_000  # fields and annotations of a page
-_FREE_TEXT, _WIDGET = 3, 20  # kinds of annotation
+_FREE_TEXT, _STRIKE_OUT, _WIDGET = 3, 12, 20  # kinds of annotation
 _COMMENTED: Final = frozenset({1, *range(4, 16)})  # notes, highlights, stamps and others that a comment may be on
 _CHECK_BOX, _RADIO, _COMBO, _LIST, _TEXT = 2, 3, 4, 5, 6  # kinds of field
 _UNSEEN: Final = 2 | 32  # flags of an annotation: hidden, no view
@@ -36,6 +37,7 @@ class PdfTyped:
     def __init__(self, raw: Any, document: Any) -> None:
         self.raw = raw
         self.form = None
+        self.strikes: list[list[float]] = []  # places of struck text on the page that was read last
         if raw.FPDF_GetFormType(document):
             self.info = ctypes.create_string_buffer(512)  # pdfium's callbacks, none of them set
             self.info[0] = b"\x01"  # its version
@@ -47,6 +49,7 @@ class PdfTyped:
         :param quarter: rotation of the page's text in quarter turns.
         :returns: the (author, text) of the comments on the page.
         """
+        self.strikes = []
         comments = []
         raw, box, size = self.raw, self.raw.FS_RECTF(), ctypes.c_float()
         for at in range(min(raw.FPDFPage_GetAnnotCount(page), _MAX_FIELDS)):
@@ -60,12 +63,22 @@ class PdfTyped:
                     if self.form and kind == _WIDGET:
                         raw.FPDFAnnot_GetFontSize(self.form, annotation, ctypes.byref(size))
                     _place(text, rotated_box((box.left, low, box.right, high), quarter), size.value, words)
-            elif kind in _COMMENTED and not raw.FPDFAnnot_GetFlags(annotation) & _UNSEEN:
+            elif kind == _STRIKE_OUT and not raw.FPDFAnnot_GetFlags(annotation) & _UNSEEN:
+                self.strikes += [rotated_box(place, quarter) for place in self._places(annotation)]
+            if kind in _COMMENTED and not raw.FPDFAnnot_GetFlags(annotation) & _UNSEEN:
                 said = self._contents(annotation)
                 author = read_utf16(raw.FPDFAnnot_GetStringValue, annotation, b"T\0")
                 comments += [(author, said)] if said.strip() else []
             raw.FPDFPage_CloseAnnot(annotation)
         return comments
+
+    def _places(self, annotation: Any) -> Iterator[tuple[float, float, float, float]]:
+        """Yield the boxes of the text that an annotation marks: left, bottom, right, top."""
+        raw, corners = self.raw, (ctypes.c_float * 8)()
+        for at in range(min(raw.FPDFAnnot_CountAttachmentPoints(annotation), _MAX_LINES)):
+            if raw.FPDFAnnot_GetAttachmentPoints(annotation, at, corners):
+                xs, ys = corners[::2], corners[1::2]
+                yield (min(xs), min(ys), max(xs), max(ys))
 
     def _contents(self, annotation: Any) -> str:
         """Return the text of an annotation, which some programs write with tags only."""
