@@ -368,6 +368,20 @@ def test_lines_that_are_all_a_document_shows_are_no_running_lines() -> None:
     assert words(read(Engine(), pdf(*sheets)))[:4] == "closed for the winter".split()
 
 
+def test_the_words_of_a_stamp_are_shown_as_it_draws_them() -> None:
+    drawn = "BT /F1 20 Tf 10 15 Td (PAID 3 June) Tj ET"
+    body = f"<< /Subtype /Form /BBox [0 0 200 50] /Resources << /Font << /F1 3 0 R >> >> /Length {len(drawn)} >>\n"
+    appearance = f"{body}stream\n{drawn}\nendstream"
+    sheet = Sheet().text(50, 100, "Invoice 12 of May.").text(210, 200, "Sum: 17 EUR.")
+    entries = "/AP << /N 12 0 R >> /Contents (by hand) /T (Ina)"
+    sheet.notes = [note("Text", 20, 20, 40, 40, "/Contents (a comment)"), note("Stamp", 200, 150, 400, 200, entries)]
+    shown = " ".join(read(Engine(), pdf(sheet, objects=(appearance,))).canonical.split())
+    assert shown.count("PAID 3 June") == shown.count("Sum: 17 EUR.") == shown.count("a comment") == 1
+    assert "by hand" in shown and "<h1" not in html(sheet)
+    sheet.notes[1] = sheet.notes[1].replace("/AP", "/F 2 /AP")
+    assert "PAID" not in words(read(Engine(), pdf(sheet, objects=(appearance,)))), "nobody sees a hidden stamp"
+
+
 # --- struck words ------------------------------------------------------------------------------------
 
 

@@ -49,7 +49,8 @@ SIGNATURES: Final = {
     "i:pp": "FPDFPage_RemoveObject FPDFPageObj_GetStrokeWidth "
     "FPDFAnnot_GetFormFieldFlags FPDFAnnot_GetFormFieldType FPDFAnnot_GetOptionCount FPDFAnnot_GetRect "
     "FPDFAnnot_IsChecked FPDFDest_GetDestPageIndex FPDFLink_GetAnnotRect FPDFPageObj_GetMatrix FPDF_GetPageBoundingBox",
-    "i:pi": "FPDFPageObj_SetIsActive FPDFText_GetFontWeight FPDF_StructElement_GetMarkedContentIdAtIndex",
+    "i:pi": "FPDFPage_Flatten FPDFPage_RemoveAnnot "
+    "FPDFPageObj_SetIsActive FPDFText_GetFontWeight FPDF_StructElement_GetMarkedContentIdAtIndex",
     "i:ppp": "FPDFAnnot_GetFontSize FPDFLink_Enumerate FPDFPathSegment_GetPoint FPDFPath_GetDrawMode",
     "i:pip": "FPDFText_GetLooseCharBox FPDFText_GetMatrix",
     "i:pipp": "FPDFText_GetCharOrigin",
@@ -63,6 +64,7 @@ SIGNATURES: Final = {
     "L:p": "FPDFAction_GetType FPDFAnnot_CountAttachmentPoints",
     "L:ppL": "FPDFBookmark_GetTitle FPDFCatalog_GetLanguage FPDF_StructElement_GetAltText FPDF_StructElement_GetType",
     "L:pppL": "FPDFAnnot_GetFormFieldValue FPDFAnnot_GetStringValue FPDFAction_GetURIPath FPDF_GetMetaText",
+    "L:pipL": "FPDFAnnot_GetAP",
     "L:pipLp": "FPDFText_GetFontInfo",
     "i:ppi": "FPDFAnnot_IsOptionSelected",
     "L:ppipL": "FPDFAnnot_GetOptionLabel",
