@@ -382,6 +382,16 @@ def test_the_words_of_a_stamp_are_shown_as_it_draws_them() -> None:
     assert "PAID" not in words(read(Engine(), pdf(sheet, objects=(appearance,)))), "nobody sees a hidden stamp"
 
 
+def test_ticks_and_crosses_of_symbol_fonts_are_no_bullets() -> None:
+    sheet = Sheet()
+    for y, word, code in ((100, "Tea", "4"), (130, "Cake", "8"), (160, "Salt", "n")):
+        sheet.text(50, y, word).text(90, y, code, font="F4")
+    font = b"/BaseFont /Helvetica-Oblique /Encoding /WinAnsiEncoding"
+    content = pdf(sheet).replace(font, b"/BaseFont /ZapfDingbats".ljust(len(font)))
+    shown = " ".join(read(Engine(), content).canonical.split())
+    assert "Tea ✔" in shown and "Cake ✘" in shown and "Salt •" in shown
+
+
 # --- struck words ------------------------------------------------------------------------------------
 
 

@@ -175,9 +175,13 @@ class PdfReader:
         page = raw.FPDF_LoadPage(self.document, number)
         if not page:
             return []
+        if self.layers:
+            remove_hidden(raw, page, self.shown, self.check_time)
+        counted = self.chars
         text = raw.FPDFText_LoadPage(page)
         try:
             found = self.words(text, {}).get(quarter, [])
+            self.chars = counted  # most of its letters were counted before
         finally:
             raw.FPDFText_ClosePage(text)
             raw.FPDF_ClosePage(page)
