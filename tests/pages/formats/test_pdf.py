@@ -64,6 +64,11 @@ def grid(sheet: Sheet, xs: list[float], ys: list[float], missing: tuple[tuple[st
                 sheet.rule(left, y, right, y)
 
 
+def html(*sheets: Sheet) -> str:
+    """Return sheets as the HTML that the engine writes."""
+    return Engine().to_html(Page(pdf(*sheets), url="file"))
+
+
 # --- text ----------------------------------------------------------------------------------------
 
 
@@ -126,6 +131,40 @@ def test_bold_italics_code_and_links_are_kept() -> None:
         ("handbook", "https://example.org/book")
     ]
     assert texts(tree, "p")[0] == "It opened in 1932 with the Argo and sync() works."
+
+
+def line_of(y: float, *parts: tuple[str, float, float]) -> Sheet:
+    """Return a page with one line of parts, each of them (text, rise, size)."""
+    shown = " ".join(f"{rise} Ts /F1 {size} Tf ({part}) Tj" for part, rise, size in parts)
+    sheet = Sheet()
+    sheet.content.append(f"BT 50 {y} Td {shown} ET")
+    return sheet
+
+
+def test_scripts_far_off_their_line_belong_to_its_words() -> None:
+    lines = (
+        ("over 10", 0, 10), ("6", 5, 7), (" litres of H", 0, 10), ("2", -5, 7), ("O, 10", 0, 10), ("-3", 5, 8),
+        (" mol", 0, 10), ("a", 6, 6),
+    )  # fmt: skip
+    assert "over</data> 10<sup>6</sup> litres of H<sub>2</sub>O, 10<sup>-3</sup> mol<sup>a</sup>" in html(
+        line_of(700, *lines)
+    )
+    assert "1</sup></data> Only in winter." in html(line_of(700, ("1", 5, 7), (" Only in winter.", 0, 10)))
+
+
+def test_raised_letters_of_full_size_are_scripts() -> None:
+    shown = html(line_of(700, ("over 10", 0, 12), ("6", 5, 12), (" litres of H", 0, 12), ("2", -3, 12), ("O", 0, 12)))
+    assert "10<sup>6</sup> litres of H<sub>2</sub>O" in shown
+    climbing = line_of(700, ("Up", 0, 12), ("and", 4, 12), ("up", 8, 12), ("then", 8, 12), ("down", 4, 12))
+    assert "<su" not in html(climbing), "its words have no line to be raised from"
+    assert "<su" not in html(line_of(700, ("over 10", 0, 12), ("6", 2, 12), (" litres", 0, 12))), "hardly raised"
+
+
+def test_small_print_beside_a_line_is_no_script_of_it() -> None:
+    sheet = Sheet().text(50, 100, "Depth").text(50, 107, "at low water", 7)  # begins where the line begins
+    sheet.text(50, 150, "Width").text(77, 144, "as measured in spring", 7)  # too long
+    sheet.text(50, 200, "Length").text(90, 195, "2", 7)  # too far away
+    assert "<su" not in html(sheet)
 
 
 def test_code_keeps_its_lines_and_their_indentation() -> None:
@@ -257,6 +296,42 @@ def test_running_headers_footers_and_page_numbers_go_and_the_words_of_the_page_s
     assert "annual" in words(read(Engine(), pdf(pages[0]))), "a single page repeats nothing"
 
 
+def test_lines_at_the_edges_that_differ_in_more_than_the_page_number_are_data() -> None:
+    pages = []
+    for number in range(4):
+        sheet = Sheet().text(50, 30, "Harbour dues", 8).text(500, 30, f"Sheet {number + 3} of 6", 8)
+        sheet.text(50, 60, f"Berth {number + 1} from 190{number}")
+        sheet.lines(50, 120, prose("abcd"[number], 10))
+        sheet.text(50, 740, f"Carried forward: {1311.4 * (number + 1):.2f} EUR")
+        sheet.text(50, 770, f"{number}.50 EUR a metre").text(500, 770, "xxi ii iii iv".split()[number])
+        pages.append(sheet)
+    shown = read(Engine(), pdf(*pages)).canonical
+    assert "Harbour" not in shown and "Sheet" not in shown
+    for line in ("Berth 1 from 1900", "Berth 4 from 1903", "forward: 1311.40", "forward: 5245.60", "2.50 EUR", "iii"):
+        assert line in shown
+
+
+def test_titles_that_change_go_where_two_pages_share_them_and_their_number_counts() -> None:
+    pages = []
+    for number, title in enumerate(("Tides", "Tides", "Berths", "Berths", "Fog")):
+        sheet = Sheet().text(50, 30, title, 8).text(500, 30, str(number + 41), 8)
+        sheet.lines(50, 100, prose("abcde"[number], 10))
+        pages.append(sheet.text(300, 780, f"page {number % 2 + 1} of 2", 8))
+    shown = words(read(Engine(), pdf(*pages)))
+    assert not {"Tides", "Berths", "42", "page"} & set(shown)
+    assert "Fog" in shown, "a line on one page only may be anything"
+
+
+def test_the_only_roman_page_goes_with_the_others_and_a_lone_amount_stays() -> None:
+    pages = []
+    for number in range(5):
+        sheet = Sheet().text(300, 780, str(number) if number else "i", 8)
+        sheet.text(500, 40, str(1311 * (number + 1))).lines(50, 120, prose("abcde"[number], 10))
+        pages.append(sheet)
+    shown = words(read(Engine(), pdf(*pages)))
+    assert not {"i", "2"} & set(shown) and {"1311", "6555"} <= set(shown)
+
+
 ALEPH = "אבגד הוזח טיכל מנסע פצקר"
 
 
@@ -291,6 +366,58 @@ def test_words_of_the_other_direction_keep_their_order_inside_a_line() -> None:
 def test_lines_that_are_all_a_document_shows_are_no_running_lines() -> None:
     sheets = [Sheet().text(50, 30, "closed for the winter") for _ in range(4)]
     assert words(read(Engine(), pdf(*sheets)))[:4] == "closed for the winter".split()
+
+
+def test_the_words_of_a_stamp_are_shown_as_it_draws_them() -> None:
+    drawn = "BT /F1 20 Tf 10 15 Td (PAID 3 June) Tj ET"
+    body = f"<< /Subtype /Form /BBox [0 0 200 50] /Resources << /Font << /F1 3 0 R >> >> /Length {len(drawn)} >>\n"
+    appearance = f"{body}stream\n{drawn}\nendstream"
+    sheet = Sheet().text(50, 100, "Invoice 12 of May.").text(210, 200, "Sum: 17 EUR.")
+    entries = "/AP << /N 12 0 R >> /Contents (by hand) /T (Ina)"
+    sheet.notes = [note("Text", 20, 20, 40, 40, "/Contents (a comment)"), note("Stamp", 200, 150, 400, 200, entries)]
+    shown = " ".join(read(Engine(), pdf(sheet, objects=(appearance,))).canonical.split())
+    assert shown.count("PAID 3 June") == shown.count("Sum: 17 EUR.") == shown.count("a comment") == 1
+    assert "by hand" in shown and "<h1" not in html(sheet)
+    sheet.notes[1] = sheet.notes[1].replace("/AP", "/F 2 /AP")
+    assert "PAID" not in words(read(Engine(), pdf(sheet, objects=(appearance,)))), "nobody sees a hidden stamp"
+
+
+def test_ticks_and_crosses_of_symbol_fonts_are_no_bullets() -> None:
+    sheet = Sheet()
+    for y, word, code in ((100, "Tea", "4"), (130, "Cake", "8"), (160, "Salt", "n")):
+        sheet.text(50, y, word).text(90, y, code, font="F4")
+    font = b"/BaseFont /Helvetica-Oblique /Encoding /WinAnsiEncoding"
+    content = pdf(sheet).replace(font, b"/BaseFont /ZapfDingbats".ljust(len(font)))
+    shown = " ".join(read(Engine(), content).canonical.split())
+    assert "Tea ✔" in shown and "Cake ✘" in shown and "Salt •" in shown
+
+
+# --- struck words ------------------------------------------------------------------------------------
+
+
+def test_a_line_through_the_middle_of_words_strikes_them() -> None:
+    sheet = Sheet().text(50, 100, "It costs").text(90, 100, "500 EUR").text(135, 100, "700 EUR a year.")
+    shown = html(sheet.rule(89.5, 97, 129.5, 97))
+    assert "costs <s>500 EUR</s> 700 EUR a year." in shown
+
+
+def test_other_lines_near_words_strike_nothing() -> None:
+    sheet = Sheet().text(50, 100, "under").rule(50, 101.5, 76, 101.5)
+    sheet.text(50, 130, "above").rule(50, 121, 76, 121)
+    sheet.text(50, 160, "between margins").rule(20, 157, 560, 157)
+    sheet.text(50, 190, "behind").text(50, 220, "1").rule(52, 217, 90, 217)
+    sheet.content.append("8 w 50 613 m 80 613 l S")  # a highlight
+    assert "<s>" not in html(sheet)
+
+
+def test_words_under_an_annotation_that_strikes_are_struck() -> None:
+    sheet = Sheet().text(50, 100, "It costs 500 EUR 700 EUR a").text(50, 112, "year at most.")
+    corners = "89 709 129 709 89 698 129 698 50 697 72 697 50 686 72 686"  # the price, and the first word below
+    sheet.notes = [note("StrikeOut", 50, 90, 200, 115, f"/QuadPoints [{corners}] /Contents (too dear) /T (Ina)")]
+    shown = html(sheet)
+    assert "<s>500 EUR</s> 700 EUR a <s>year</s> at most." in shown and "too dear" in shown
+    sheet.notes = [sheet.notes[0].replace("/Contents", "/F 2 /Contents")]
+    assert "<s>" not in html(sheet), "a hidden one strikes nothing"
 
 
 # --- lists and tables ----------------------------------------------------------------------------

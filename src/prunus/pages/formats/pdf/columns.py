@@ -13,7 +13,7 @@ import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, chain
+from itertools import accumulate, chain, islice
 from typing import Final
 
 from ....core.text.numbers import bounded_int, in_ascii
@@ -210,8 +210,10 @@ def _near(values: Sequence[float], value: float, reach: float) -> bool:
 
 _EDGE: Final = 0.13  # share of the page height that counts as an edge, at the top and at the bottom
 _LINES: Final = 3  # lines of an edge that are compared
-_DIGITS: Final = re.compile(r"\d+")
-_ROMAN: Final = re.compile(r"[ivxlc]+")
+_PAGE: Final = re.compile(r"(?<!\d)(?<!\d[.,])\d{1,5}(?!\d|[.,]\d)")
+"""What may be the number of a page. Parts of amounts and dates are none."""
+
+_NUMBERS: Final = 8  # numbers of a line that may be the page's, at most
 _FIRST: Final = re.compile(r"(\d{1,4})\s")
 _LAST: Final = re.compile(r"\s(\d{1,4})$")
 _NUMBER: Final = re.compile(
@@ -224,32 +226,33 @@ Row = list[PdfPiece]
 def drop_running_lines(pages: Sequence[tuple[PageWords, list[PdfPiece]]]) -> list[list[PdfPiece]]:
     """Return the pieces of each page without running headers, footers and page numbers.
 
-    A line is removed where the same words, digits aside, are at the same height on at least three pages (on two pages,
-    in documents of fewer than four). A line is also removed where a number at its end counts with the pages.
+    A line is removed where the same line but for the number of the page is at the same height on at least three pages
+    (on two pages, in documents of fewer than four, or where a number at its end counts with the pages). A number that
+    counts with the pages and stands alone is removed too. Lines that differ in anything else are data: a balance
+    carried forward, the first row of a table.
     """
     edges = [_edges(page, pieces) for page, pieces in pages]
-    places: dict[tuple[str, int], list[int]] = defaultdict(list)
-    counts: dict[tuple[int, int], list[int]] = defaultdict(list)
+    places: dict[tuple[str, int], set[int]] = defaultdict(set)
+    counts: dict[tuple[int, int], set[int]] = defaultdict(set)
     for at, rows in enumerate(edges):
         for row in rows:
-            height = round((row[0].y - pages[at][0].box[1]) / 6)
-            for near in (height - 1, height, height + 1):
-                places[_pattern(row), near].append(at)
-            in_lower_half = row[0].y > sum(pages[at][0].box[1::2]) / 2
+            height, in_lower_half = _height(row, pages[at][0])
+            # an only page i goes with the pages 1, 2 and 3
+            for pattern in _patterns(row, at) | ({"#"} if _NUMBER.fullmatch(_text(row)) else set()):
+                for near in (height - 1, height, height + 1):
+                    places[pattern, near].add(at)
             for number in _page_numbers(row):
-                counts[number - at, in_lower_half].append(at)
+                counts[number - at, in_lower_half].add(at)
     needed = 2 if len(pages) < 4 else 3
     kept = []
     for at, (page, pieces) in enumerate(pages):
         removed: set[int] = set()
         for row in edges[at]:
-            height = round((row[0].y - page.box[1]) / 6)
-            repeats = len(set(places[_pattern(row), height]))
-            in_lower_half = row[0].y > sum(page.box[1::2]) / 2
-            is_page_number = any(
-                len(set(counts[number - at, in_lower_half])) >= needed for number in _page_numbers(row)
-            )
-            if is_page_number or (repeats >= needed and len(pages) > 1):
+            height, in_lower_half = _height(row, page)
+            repeats = max(len(places[pattern, height]) for pattern in _patterns(row, at))
+            has_page_number = any(len(counts[number - at, in_lower_half]) >= needed for number in _page_numbers(row))
+            is_number = has_page_number and _NUMBER.fullmatch(_text(row))
+            if is_number or (repeats >= (2 if has_page_number else needed) and len(pages) > 1):
                 removed.update(id(piece) for piece in row)
         kept.append([piece for piece in pieces if id(piece) not in removed])
     # lines that are all that a document shows are its text
@@ -275,17 +278,35 @@ def _are_apart(upper: Row, lower: Row) -> bool:
     return lower[0].y - upper[0].y >= 1.5 * max(piece.size for piece in (*upper, *lower))
 
 
-def _pattern(row: Row) -> str:
-    """Return the text of a line with ``#`` for every number."""
-    text = " ".join(piece.text for piece in row).lower()
-    if _ROMAN.fullmatch(text):
-        return "#"
-    return _DIGITS.sub("#", text)
+def _height(row: Row, page: PageWords) -> tuple[int, bool]:
+    """Return the height of a line on its page in steps of six points, and whether it is in the lower half."""
+    return round((row[0].y - page.box[1]) / 6), row[0].y > sum(page.box[1::2]) / 2
+
+
+def _text(row: Row) -> str:
+    return " ".join(piece.text for piece in row).strip()
+
+
+def _patterns(row: Row, at: int) -> set[str]:
+    """Return the text of a line, and that text with each number that may be the page's as its distance from ``at``.
+
+    Lines that are the same on several pages but for a number that counts with the pages share one of them.
+
+    :param at: place of the page in the document.
+    """
+    text = _text(row).lower()
+    if _NUMBER.fullmatch(text) and any(map(str.isalpha, text)):
+        return {"#"}  # page 1 of 2, xiv: these are numbers of pages also where they do not count
+    patterns = {text}
+    for found in islice(_PAGE.finditer(text), _NUMBERS):
+        number = bounded_int(in_ascii(found[0]), -1, most=99_999)
+        patterns.add(f"{text[: found.start()]}#{number - at}{text[found.end() :]}")
+    return patterns
 
 
 def _page_numbers(row: Row) -> set[int]:
     """Return the numbers at the ends of a line: candidates for the page number."""
-    text = " ".join(piece.text for piece in row).strip()
+    text = _text(row)
     result = {_value(match[1]) for match in (_FIRST.match(text), _LAST.search(text)) if match}
     whole_line = _NUMBER.fullmatch(text)
     return result | ({_value(whole_line[1])} if whole_line else set())

@@ -21,6 +21,7 @@ _MAX_SEGMENTS: Final = 400  # segments of a path; a path with more is a drawing 
 _MAX_DRAWN: Final = 2_000  # rulings, fills and pictures of a page, each; a page with more holds a drawing
 _MAX_DOTS: Final = 400  # dots of a page; a page with more holds a chart
 _DOT: Final = 8.0  # points; a smaller path may be the bullet of a list
+_THICK, _THICKEST = 1.0, 50.0  # points; strokes between them have a box
 _MAX_TAGS: Final = 50_000
 _HEADINGS: Final = {"h": 1, "h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
 _IDENTITY: Final[Matrix] = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
@@ -160,7 +161,8 @@ class PdfDrawing:
             return
         count = raw.FPDFPath_CountSegments(handle)
         if stroke.value and 0 < count <= _MAX_SEGMENTS:
-            rules += [rotated_box(line, quarter) for line in self.strokes(handle, count, matrix)]
+            thick = self.thickness(handle, matrix)
+            rules += [_thickened(rotated_box(line, quarter), thick) for line in self.strokes(handle, count, matrix)]
         if mode.value:
             thin = min(place[2] - place[0], place[3] - place[1]) <= 3
             parts = [ctypes.c_uint() for _ in range(4)]
@@ -170,6 +172,13 @@ class PdfDrawing:
             if count > 6 and count <= _MAX_SEGMENTS:  # one path may hold several thin boxes, each of them a rule
                 rules += [rotated_box(line, quarter) for line in self.strokes(handle, count, matrix)]
             (rules if thin else fills).append(place)
+
+    def thickness(self, handle: Any, matrix: Matrix) -> float:
+        """Return the width of the strokes of a path."""
+        width = ctypes.c_float()
+        self.raw.FPDFPageObj_GetStrokeWidth(handle, ctypes.byref(width))
+        a, b, c, d, _, _ = combine(self.matrix(handle), matrix)
+        return width.value * math.sqrt(abs(a * d - b * c))
 
     def strokes(self, handle: Any, count: int, matrix: Matrix) -> Iterator[Box]:
         """Yield the horizontal and vertical strokes of a path."""
@@ -247,3 +256,10 @@ def _transformed(x: float, y: float, matrix: Matrix) -> tuple[float, float]:
     """Apply a matrix to a point."""
     a, b, c, d, e, f = matrix
     return (a * x + c * y + e, b * x + d * y + f)
+
+
+def _thickened(line: list[float], thick: float) -> list[float]:
+    """Return the box of a stroke; a thin stroke has none but its line."""
+    x0, y0, x1, y1 = line
+    half = thick / 2 if _THICK < thick < min(_THICKEST, max(x1 - x0, y1 - y0)) else 0.0
+    return [x0, y0 - half, x1, y1 + half] if x1 - x0 > y1 - y0 else [x0 - half, y0, x1 + half, y1]

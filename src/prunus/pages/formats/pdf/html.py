@@ -33,8 +33,8 @@ _HEAD: Final = re.compile(r"[^\W\d_]+")
 _UNSPACED: Final = re.compile(f"[{UNSPACED}]")
 _WEB: Final = ("http://", "https://", "mailto:", "ftp://")
 
-Key = tuple[str, bool, bool, bool, str, int]
-"""Link, bold, italic, code, ``sup`` or ``sub``, number of the page that begins here or 0."""
+Key = tuple[str, bool, bool, bool, bool, str, int]
+"""Link, bold, italic, code, struck, ``sup`` or ``sub``, number of the page that begins here or 0."""
 
 
 class PdfInlineWriter:
@@ -99,16 +99,16 @@ class PdfInlineWriter:
 
     def _key(self, word: Word, base: tuple[float, float], plain: bool) -> Key:
         size, y = base
-        script = ""
-        if word.size <= 0.82 * size:  # smaller letters off the baseline are superscript or subscript
+        script = word.script
+        if not script and word.size <= 0.82 * size:  # smaller letters off the baseline are superscript or subscript
             script = "sup" if word.y < y - 0.18 * size else "sub" if word.y > y + 0.08 * size else ""
         begins = word.page + 1 if word.page > self.page else 0
         self.page = max(self.page, word.page)
         if plain:
-            return (word.href, False, False, False, script, begins)
+            return (word.href, False, False, False, word.struck, script, begins)
         flags = word.flags
         bold = bool(flags & BOLD) and not self.bold
-        return (word.href, bold, bool(flags & ITALIC), bool(flags & MONO), script, begins)
+        return (word.href, bold, bool(flags & ITALIC), bool(flags & MONO), word.struck, script, begins)
 
 
 def code_text(lines: Sequence[Sequence[Word]]) -> str:
@@ -141,13 +141,13 @@ def _base(line: Sequence[Word]) -> tuple[float, float]:
 
 def _wrapped(key: Key, text: str) -> str:
     """Return a run of text in the elements of its style. Spaces at its ends stay outside."""
-    href, bold, italic, mono, script, begins = key
+    href, bold, italic, mono, struck, script, begins = key
     core = text.strip()
     if not core:
         return text
     before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
     html = escape(core, quote=False)
-    for tag, wanted in (("code", mono), (script, bool(script)), ("i", italic), ("b", bold)):
+    for tag, wanted in (("code", mono), (script, bool(script)), ("s", struck), ("i", italic), ("b", bold)):
         if wanted:
             html = f"<{tag}>{html}</{tag}>"
     if href.lower().startswith(_WEB):

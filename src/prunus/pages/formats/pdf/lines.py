@@ -15,6 +15,9 @@ _JUMP: Final = 0.95  # em; widest gap between words of one piece of a line
 _STITCH: Final = 0.6  # em; widest gap between pieces that are not adjacent in the file
 _SPACED: Final = 5  # letters that stand apart, at least, to be words
 BULLETS: Final = "•‣◦▪▫●○■□◆◇▶►–—∙·⁃*‐-\uf0b7\uf0a7\uf0d8\uf0fc\uf076\uf06e\u2713\u2714\u27a2\u25b8"
+_SIGNS: Final = frozenset("✓✔✕✖✗✘☐☑☒☎★☆①②③④⑤⑥⑦⑧⑨⑩❶❷❸❹❺❻❼❽❾❿➀➁➂➃➄➅➆➇➈➉➊➋➌➍➎➏➐➑➒➓")
+"""Letters of symbol fonts that say something; the others are bullets."""
+
 _MARKER: Final = re.compile(rf"(?:[{re.escape(BULLETS)}]|\(?(?:\d{{1,3}}|[a-zA-Z]|[ivxIVX]{{1,5}})[.)]|\[\d{{1,3}}\])$")
 _CELLS: Final = "-‐–—("
 _AMOUNT: Final = re.compile(r"[$€£¥(\s]*+(?:\d[\d.,]*|[-‐–—]?)[\s)%]*+")
@@ -22,9 +25,26 @@ _LEADER: Final = re.compile(r"(?<![.·…_])[.·…_]{4,}+$")
 
 
 class Word:
-    """Adjacent letters without a space, in one style. ``order`` is the position in the file."""
+    """Adjacent letters without a space, in one style. ``order`` is the position in the file.
 
-    __slots__ = ("flags", "href", "level", "order", "page", "size", "space", "text", "x0", "x1", "y")
+    ``script`` is ``sup`` or ``sub`` where the word stood off its line, and ``y`` is that of the line.
+    """
+
+    __slots__ = (
+        "flags",
+        "href",
+        "level",
+        "order",
+        "page",
+        "script",
+        "size",
+        "space",
+        "struck",
+        "text",
+        "x0",
+        "x1",
+        "y",
+    )
 
     def __init__(self, raw: Sequence[Any], order: int, page: int) -> None:
         self.x0, self.x1, self.y, self.size, flags, space, self.text = raw
@@ -33,8 +53,9 @@ class Word:
         self.space = bool(space)
         self.order = order
         self.page = page
-        self.href = ""
-        if self.flags & SYMBOL and len(self.text) == 1:
+        self.href = self.script = ""
+        self.struck = False
+        if self.flags & SYMBOL and len(self.text) == 1 and self.text not in _SIGNS:
             self.text = "•"
 
 

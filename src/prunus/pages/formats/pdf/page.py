@@ -15,6 +15,8 @@ from typing import Any, Final
 from ....core.installation import pip_install
 from .lines import Word, by_place, directions, join_spaced
 from .reader import INVISIBLE, WHITE
+from .scripts import mark_scripts
+from .strikes import StruckWords
 
 TINY: Final = 2.0
 """Points. Nobody reads smaller letters, but hidden instructions have used them, so they are left out."""
@@ -40,16 +42,18 @@ class PageWords:
         self.directed, self.mirrored = directions([entry[6] for entry in raw.get("words", [])])
         if self.mirrored:
             raw = _mirrored(raw, self.box[0] + self.box[2])
-        self.rules: list[list[float]] = raw.get("rules", [])
+        self.rules: list[Sequence[float]] = raw.get("rules", [])
         self.fills: list[list[float]] = raw.get("fills", [])
         self.images: list[list[Any]] = raw.get("images", [])
         self.alts: list[str] = raw.get("alts", [])
         words = [Word(entry, order, self.number) for order, entry in enumerate(raw.get("words", []))]
+        mark_scripts(words)
         if self.directed:
             words = by_place(words)
         self.words = join_spaced(self._visible(words))
         _add_drawn_bullets(self.words, raw.get("dots", []))
         _set_links(self.words, raw.get("links", []))
+        self.rules = StruckWords(self.words).mark(raw.get("strikes", []), self.rules)
         self.comments: list[list[str]] = raw.get("comments", [])
         self.turned = [
             [word for order, entry in enumerate(group) if self._readable(word := Word(entry, order, self.number))]
@@ -107,7 +111,7 @@ def _mirrored(raw: dict[str, Any], width: float) -> dict[str, Any]:
     """
     boxes = {
         key: [[width - box[2], box[1], width - box[0], *box[3:]] for box in raw.get(key, [])]
-        for key in ("rules", "fills", "images", "dots", "links")
+        for key in ("rules", "fills", "images", "dots", "links", "strikes")
     }
     words = [[width - entry[1], width - entry[0], *entry[2:]] for entry in raw.get("words", [])]
     return {**raw, **boxes, "words": words}

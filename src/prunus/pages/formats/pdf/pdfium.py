@@ -46,22 +46,25 @@ SIGNATURES: Final = {
     "FPDFPage_CountObjects FPDFPathSegment_GetClose FPDFPathSegment_GetType FPDFPath_CountSegments "
     "FPDFTextObj_GetTextRenderMode FPDFText_CountChars FPDF_GetPageCount FPDF_StructElement_CountChildren "
     "FPDF_StructElement_GetMarkedContentIdCount FPDF_StructTree_CountChildren",
-    "i:pp": "FPDFPage_RemoveObject "
+    "i:pp": "FPDFPage_RemoveObject FPDFPageObj_GetStrokeWidth "
     "FPDFAnnot_GetFormFieldFlags FPDFAnnot_GetFormFieldType FPDFAnnot_GetOptionCount FPDFAnnot_GetRect "
     "FPDFAnnot_IsChecked FPDFDest_GetDestPageIndex FPDFLink_GetAnnotRect FPDFPageObj_GetMatrix FPDF_GetPageBoundingBox",
-    "i:pi": "FPDFPageObj_SetIsActive FPDFText_GetFontWeight FPDF_StructElement_GetMarkedContentIdAtIndex",
+    "i:pi": "FPDFPage_Flatten FPDFPage_RemoveAnnot "
+    "FPDFPageObj_SetIsActive FPDFText_GetFontWeight FPDF_StructElement_GetMarkedContentIdAtIndex",
     "i:ppp": "FPDFAnnot_GetFontSize FPDFLink_Enumerate FPDFPathSegment_GetPoint FPDFPath_GetDrawMode",
     "i:pip": "FPDFText_GetLooseCharBox FPDFText_GetMatrix",
     "i:pipp": "FPDFText_GetCharOrigin",
     "i:piip": "FPDFText_GetText",
     "i:ppppp": "FPDFPageObj_GetBounds FPDFPageObj_GetFillColor",
     "i:pipppp": "FPDFText_GetFillColor",
+    "i:pSp": "FPDFAnnot_GetAttachmentPoints",
     "u:pi": "FPDFText_GetUnicode",
     "d:pi": "FPDFText_GetFontSize",
     "L:": "FPDF_GetLastError",
-    "L:p": "FPDFAction_GetType",
+    "L:p": "FPDFAction_GetType FPDFAnnot_CountAttachmentPoints",
     "L:ppL": "FPDFBookmark_GetTitle FPDFCatalog_GetLanguage FPDF_StructElement_GetAltText FPDF_StructElement_GetType",
     "L:pppL": "FPDFAnnot_GetFormFieldValue FPDFAnnot_GetStringValue FPDFAction_GetURIPath FPDF_GetMetaText",
+    "L:pipL": "FPDFAnnot_GetAP",
     "L:pipLp": "FPDFText_GetFontInfo",
     "i:ppi": "FPDFAnnot_IsOptionSelected",
     "L:ppipL": "FPDFAnnot_GetOptionLabel",

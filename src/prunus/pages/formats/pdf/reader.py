@@ -146,19 +146,47 @@ class PdfReader:
             quarter = max(words, key=lambda key: sum(len(word[6]) for word in words[key])) if words else 0
             comments = self.typed.add(page, words.setdefault(quarter, []), quarter)
             box = self.bounds(page)
-            content = {
+            content: dict[str, Any] = {
                 "page": number,
                 "box": rotated_box(box, quarter),
                 "comments": comments,
+                "strikes": self.typed.strikes,
                 "words": words.pop(quarter, []),
                 "turned": [words[key] for key in sorted(words)],
                 "links": [[*rotated_box(place, quarter), target] for place, target in drawing.links()],
             }
             content.update(drawing.drawn(quarter, alts))
+            flattened = bool(self.typed.stamps) and self.typed.flatten(page)
         finally:
             raw.FPDFText_ClosePage(text)
             raw.FPDF_ClosePage(page)
+        if flattened:
+            # like words that lie on their side, those of stamps belong to no sentence of the page
+            content["turned"].append(self.stamped(number, quarter, content["words"]))
         return content
+
+    def stamped(self, number: int, quarter: int, words: list[list[Any]]) -> list[list[Any]]:
+        """Return the words of the stamps on a page that was flattened.
+
+        :param quarter: rotation of the page's text in quarter turns.
+        :param words: the other words of the page.
+        """
+        raw = self.raw
+        page = raw.FPDF_LoadPage(self.document, number)
+        if not page:
+            return []
+        if self.layers:
+            remove_hidden(raw, page, self.shown, self.check_time)
+        counted = self.chars
+        text = raw.FPDFText_LoadPage(page)
+        try:
+            found = self.words(text, {}).get(quarter, [])
+            self.chars = counted  # most of its letters were counted before
+        finally:
+            raw.FPDFText_ClosePage(text)
+            raw.FPDF_ClosePage(page)
+        known = {(word[0], word[2], word[6]) for word in words}
+        return [word for word in found if (word[0], word[2], word[6]) not in known and self.typed.is_stamped(word)]
 
     def bounds(self, page: Any) -> Box:
         """Return the visible part of a page: left, bottom, right, top."""
