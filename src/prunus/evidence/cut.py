@@ -273,11 +273,12 @@ class _Cutter:
             elif not tree.tag[node]:
                 self._run(node, end, requires) if not plan else plan.append((node, requires))
             elif tree.tag[node] == "tr":
-                own = (*others.get(node, ()), *titles.get(node, ()))
+                headers = others.get(node, ())
+                own = (*headers, *titles.get(node, ()))
                 self.later |= bool(own)
-                base = under if node in others else needed
-                own = tuple(row for row in own if row != node)
-                plan.append((node, above.setdefault(own, (*base, *(~row for row in own)))))
+                base = under if headers else needed
+                is_header = node in headers
+                plan.append((node, under if is_header else above.setdefault(own, (*base, *(~row for row in own)))))
             elif not plan and tree.tag[node] == "caption" and 0 < tree.word_count(node) <= CAPTION:
                 needed = under = (*needed, len(self.pieces))  # it may hold the unit of every number
                 self._add(tree.parent[node], node, end, requires, node)
