@@ -44,6 +44,13 @@ _LETTER: Final = re.compile(r"(?:^|[^\w'’])[a-zα-ω]$")
 _QUOTES: Final = frozenset("\"'“”„‟«»‹›‘’‚「『《")
 
 
+def script_letters(words: str, tag: str) -> str:
+    """Return a number or sign in letters of a superscript or subscript (``sup``, ``sub``); other words as they are."""
+    if not (_SIGNED.fullmatch(words) and _SIGN.search(words)):
+        return words
+    return words.translate(_RAISED if tag == "sup" else _LOWERED)
+
+
 def text_forms(tree: NodeArrays) -> Forms:
     """Return the forms of the text nodes of a document whose canonical text is not their own text."""
     if _FORMED.isdisjoint(tree.tag):

@@ -216,6 +216,31 @@ def test_letters_of_symbol_fonts_are_what_they_show(font: str, letters: str, sho
     assert by_font == by_style == shown and by_code.replace(" ", "") == shown.replace(" ", "")
 
 
+def test_styles_raise_lower_and_strike_words_as_runs_do() -> None:
+    styles = "<w:styles SPACES>" + "".join(
+        f"<w:style w:type='{kind}' w:styleId='{id}'><w:name w:val='{id}'/><w:rPr>{what}</w:rPr></w:style>"
+        for kind, id, what in (
+            ("character", "Up", "<w:vertAlign w:val='superscript'/>"),
+            ("character", "Down", "<w:vertAlign w:val='subscript'/>"),
+            ("character", "Off", "<w:dstrike/>"),
+            ("paragraph", "Void", "<w:strike/>"),
+        )
+    )
+    up, down, off = (f"<w:rStyle w:val='{id}'/>" for id in ("Up", "Down", "Off"))
+    body = paragraph(run("10") + run("6", up) + run(" H") + run("2", down) + run("O ") + run("$9", off))
+    body += paragraph(run("7", up + "<w:vertAlign w:val='baseline'/>"))
+    body += (
+        "<w:p><w:pPr><w:pStyle w:val='Void'/></w:pPr>" + run("old") + run(" new", "<w:strike w:val='0'/>") + "</w:p>"
+    )
+    made = read(Engine(), document(body, styles=styles + "</w:styles>")).canonical
+    assert made == "10⁶ H₂O ~~$9~~\n7\n~~old~~ new"
+
+
+def test_a_break_of_the_page_parts_words() -> None:
+    body = paragraph("<w:r><w:t>one</w:t><w:br w:type='page'/><w:t>two</w:t></w:r>")
+    assert read(Engine(), document(body)).canonical == "one two"
+
+
 def form_field(form: str, instruction: str, result: str = "") -> str:
     return (
         f'<w:r><w:fldChar w:fldCharType="begin"><w:ffData>{form}</w:ffData></w:fldChar></w:r>'

@@ -141,6 +141,17 @@ def test_shared_strings_keep_their_runs_and_leave_readings_out() -> None:
     )
 
 
+def test_numbers_that_a_cell_raises_or_lowers_are_no_part_of_the_number_before() -> None:
+    def cell(base: str, align: str, script: str) -> str:
+        raised = f'<r><rPr><vertAlign val="{align}"/></rPr><t>{script}</t></r>'
+        return f"<r><t>{base}</t></r>{raised}<r><t> a</t></r>"
+
+    texts = f"<sst><si>{cell('10', 'superscript', '6')}</si><si>{cell('1', 'superscript', 'st')}</si></sst>"
+    inline = f'<c t="inlineStr"><is>{cell("H", "subscript", "2")}</is></c><c t="inlineStr"><is><t>2</t></is></c>'
+    body = f'<sheetData><row><c t="s"><v>0</v></c><c t="s"><v>1</v></c>{inline}</row></sheetData>'
+    assert "<td>10⁶ a<td>1st a<td>H₂ a<td>2" in cleaned(Engine(), workbook({"S": body}, sharedStrings=texts))
+
+
 def test_formulas_show_what_was_saved_with_them() -> None:
     body = '<sheetData><row><c t="str"><f>EXEC("x")</f><v>done</v></c><c><f>1+1</f><v>2</v></c><c t="e"><f>1/0</f><v>#DIV/0!</v></c></row></sheetData>'
     found = cleaned(Engine(), workbook({"S": body}))

@@ -12,6 +12,9 @@ from .write import Cell, escape_text, table
 from .xml import attribute, children, find_path, whole_number
 from .zip import Archive
 
+SCRIPTS: Final = {"superscript": "sup", "subscript": "sub"}
+"""The element of HTML for each vertical alignment of a run."""
+
 _MAX_POINTS: Final = 10_000  # rows of the table that shows a chart
 
 

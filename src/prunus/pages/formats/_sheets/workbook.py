@@ -10,7 +10,9 @@ from itertools import islice
 from typing import Final
 
 from ....core.text.numbers import bounded_float, bounded_int
+from ...text_forms import script_letters
 from .._common.allowance import Allowance
+from .._common.ooxml import SCRIPTS
 from .._common.xml import whole_number
 from .numbers import BUILT_IN, Code, plain
 from .regions import Place, Sheet, unsaved_formulas
@@ -73,7 +75,27 @@ class Book(_TextListener):
             self.sheets.append((attrs.get("name", ""), attrs.get("id", ""), attrs.get("state") == "hidden"))
 
 
-class SharedTexts(_TextListener):
+class _Runs(_TextListener):
+    """The runs of a text in a cell, which may be raised or lowered."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._script = ""
+
+    def begin_run(self, name: str, attrs: Mapping[str, str]) -> None:
+        """Note how the letters of a run stand."""
+        if name == "r":
+            self._script = ""
+        elif name == "vertAlign":
+            self._script = SCRIPTS.get(attrs.get("val", ""), "")
+
+    def take_run(self) -> str:
+        """Return the text of a run, its number in letters of a superscript or subscript."""
+        text = self.take()
+        return script_letters(text, self._script) if self._script else text
+
+
+class SharedTexts(_Runs):
     """The shared strings, without phonetic readings."""
 
     def __init__(self, allowance: Allowance) -> None:
@@ -85,8 +107,9 @@ class SharedTexts(_TextListener):
 
     def start(self, name: str, attrs: Mapping[str, str]) -> None:
         """Begin a string, a phonetic reading or a run. Text between elements is dropped."""
+        self.begin_run(name, attrs)
         if name == "si":
-            self._runs = []
+            self._runs, self._script = [], ""
         elif name == "rPh":
             self._phonetic = True
         elif name == "t":
@@ -95,7 +118,7 @@ class SharedTexts(_TextListener):
     def end(self, name: str) -> None:
         """Record a run, or a whole string."""
         if name == "t" and not self._phonetic:
-            self._runs.append(self.take())
+            self._runs.append(self.take_run())
         elif name == "rPh":
             self._phonetic = False
         elif name == "si":
@@ -183,7 +206,7 @@ class Comments(_TextListener):
                 self.found.append((self._cell, self._author, text))
 
 
-class Cells(_TextListener):
+class Cells(_Runs):
     """The cells of a sheet, and its hidden rows and columns."""
 
     def __init__(self, texts: Sequence[str], styles: CellStyles, allowance: Allowance) -> None:
@@ -207,7 +230,9 @@ class Cells(_TextListener):
 
     def start(self, name: str, attrs: Mapping[str, str]) -> None:
         """Enter a row or a cell, or record a range: hidden columns, a merge, a filter, a link."""
+        self.begin_run(name, attrs)
         if name == "c":
+            self._script = ""
             self._row = max(0, self._row)  # a cell may stand in no row
             place = place_of(attrs.get("r", "")) or (self._row, self._column + 1)
             self._column = place[1]
@@ -240,7 +265,7 @@ class Cells(_TextListener):
     def end(self, name: str) -> None:
         """Record the text of a cell."""
         if name == "v" or (name == "t" and not self._phonetic):
-            text = self.take()
+            text = self.take_run()
             self._value += text if len(self._value) < _LONG else ""
         elif name == "rPh":
             self._phonetic = False

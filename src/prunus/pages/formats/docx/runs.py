@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element
 from ....core.text.numbers import bounded_int
 from .._common.body import Body
 from .._common.omml import tex
-from .._common.ooxml import Relation, chart_table, chosen_branch
+from .._common.ooxml import SCRIPTS, Relation, chart_table, chosen_branch
 from .._common.symbols import is_symbol_font, symbol, symbols
 from .._common.xml import attribute, children, find_path, whole_number
 from .._common.zip import Archive
@@ -138,17 +138,18 @@ class WordRuns:
         if is_on(hidden) if hidden is not None else run_style.hidden or style.hidden:
             return "".join(self._part_html(part) for part in run if part.tag in ("w:fldChar", "w:instrText"))
         fonts = find_path(props, "w:rFonts")
-        font = attribute(fonts, "w:ascii") or attribute(fonts, "w:hAnsi") or run_style.font
+        font = attribute(fonts, "w:ascii") or attribute(fonts, "w:hAnsi") or run_style.font or style.font
         html = "".join(self._part_html(part, font) for part in run)
         if not html.strip() or "<a " in html or "</a>" in html:
             return html
         core = html.strip()
         before, after = html[: len(html) - len(html.lstrip())], html[len(html.rstrip()) :]
-        script = {"superscript": "sup", "subscript": "sub"}.get(attribute(find_path(props, "w:vertAlign"), "w:val"), "")
+        raised = find_path(props, "w:vertAlign")
+        script = SCRIPTS.get(attribute(raised, "w:val"), "") if raised is not None else run_style.script
         is_code = run_style.code and not style.code
         italic, bold = (find_path(props, key) for key in ("w:i", "w:b"))
         strikes = [find_path(props, key) for key in ("w:strike", "w:dstrike")]
-        is_struck = run_style.struck if strikes == [None, None] else any(map(is_on, strikes))
+        is_struck = run_style.struck or style.struck if strikes == [None, None] else any(map(is_on, strikes))
         for tag, wanted in (
             (script, bool(script) and not core.startswith("<sup")),
             ("code", is_code),
@@ -177,7 +178,7 @@ class WordRuns:
         if tag in ("w:tab", "w:ptab"):
             return "\t"
         if tag in ("w:br", "w:cr"):
-            return "" if part.get("w:type") in ("page", "column") else "<br>"
+            return " " if part.get("w:type") in ("page", "column") else "<br>"
         if tag == "w:noBreakHyphen":
             return "\u2011"
         if tag == "w:sym":

@@ -9,6 +9,7 @@ from typing import Final
 from xml.etree.ElementTree import Element
 
 from ....core.text.numbers import bounded_int
+from .._common.ooxml import SCRIPTS
 from .._common.xml import attribute, children, find_path, whole_number
 from .._common.zip import Archive
 
@@ -23,6 +24,11 @@ _KINDS: Final = {
 _MAX_LEVELS: Final = 9  # Word has no more
 _MAX_LABEL: Final = 200  # characters of the label of a numbered paragraph, which every paragraph repeats
 _OFF: Final = frozenset({"0", "false", "off"})
+
+
+_SWITCHES: Final = (
+    ("w:vanish", "hidden"), ("w:b", "bold"), ("w:i", "italic"), ("w:strike", "struck"), ("w:dstrike", "struck"),
+)  # fmt: skip
 
 
 def is_on(element: Element | None) -> bool:
@@ -44,6 +50,7 @@ class WordStyle:
     bold: bool = False
     italic: bool = False
     struck: bool = False
+    script: str = ""  # sup or sub
     font: str = ""
 
 
@@ -119,7 +126,9 @@ def _apply(style: WordStyle, element: Element) -> None:
     if list_depth and style.number:  # Word gives each of these styles a separate numbering and uses its first level
         style.number = (style.number[0], max(style.number[1], whole_number(list_depth[1]) - 1))
     style.font = attribute(find_path(run_props, "w:rFonts"), "w:ascii") or style.font
-    for key, flag in (("w:vanish", "hidden"), ("w:b", "bold"), ("w:i", "italic"), ("w:strike", "struck")):
+    raised = find_path(run_props, "w:vertAlign")
+    style.script = SCRIPTS.get(attribute(raised, "w:val"), "") if raised is not None else style.script
+    for key, flag in _SWITCHES:
         switch = find_path(run_props, key)
         if switch is not None:
             setattr(style, flag, is_on(switch))
