@@ -157,13 +157,3 @@ def test_a_row_is_scored_with_the_label_that_spans_it_from_above(scorer: str, em
     engine = make_engine("scorer", scorer, embedder=embedder)
     asked = "How many boats in Q2 of 1994?"
     assert [int(np.argmax(engine.score(asked, blocks))) for blocks in (spanned, repeated)] == [10, 10]
-
-
-@pytest.mark.parametrize("scorer", ["trees", "bm25", "hybrid", "embedding"])
-def test_a_row_is_scored_with_the_title_of_its_group(scorer: str, embedder: object) -> None:
-    boats = "".join(f"<tr><td>Port {number}<td>{number}" for number in range(1, 9))
-    groups = "".join(f"<tr><th colspan=2>Boats in {year}{boats}" for year in range(1990, 1995))
-    blocks = blocks_of(f"<table><tr><th>Place<th>Number{groups}</table>")
-    scores = make_engine("scorer", scorer, embedder=embedder).score("How many boats did port 4 have in 1993?", blocks)
-    rows = [index for index, text in enumerate(blocks.texts) if text.startswith("Port 4")]
-    assert max(rows, key=lambda index: scores[index]) == rows[3]

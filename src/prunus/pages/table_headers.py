@@ -55,12 +55,14 @@ def group_titles(tree: NodeArrays, table: int) -> dict[int, tuple[int, ...]]:
 
     A title is the only filled cell of its row, spans columns, is a header or bold, or ends with a colon, and is no
     number. It holds up to the next title, and up to a row that is a total. Titles that follow each other hold together.
+    A name and its value in a table whose columns have no names, as in the box of facts of an article, need no title.
     """
     key = ("group titles", table)
     known: dict[int, tuple[int, ...]] | None = tree.cache.get(key)
     if known is None:
         known = tree.cache[key] = {}
         headers = header_rows(tree, table)
+        has_columns = any(sum(tree.word_count(cell) > 0 for cell in row_cells(tree, row)) > 1 for row in headers)
         titles: tuple[int, ...] = ()
         below = False  # a row stands below the titles
         for row in table_rows(tree, table):
@@ -73,7 +75,8 @@ def group_titles(tree: NodeArrays, table: int) -> dict[int, tuple[int, ...]]:
                 below = False
             elif filled:
                 below = True
-                if titles:
+                names_itself = not has_columns and len(cells) == 2 and tree.tag[cells[0]] == "th"
+                if titles and not names_itself:
                     known[row] = titles
                 if _TOTAL.match(_text(tree, filled[0])):
                     titles = ()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ...core.text.bm25 import BM25, query_terms
 from ...pages.clean.rules import HEADINGS
 from ...pages.grid import has_rowspans, placed_cells, table_rows
-from ...pages.table_headers import group_titles, header_rows_of
+from ...pages.table_headers import header_rows_of
 from ...pages.tree import Tree, subtree_text
 from ..blocks import Blocks
 
@@ -43,7 +43,8 @@ def above_texts(blocks: Blocks) -> list[str]:
 def labelled_texts(blocks: Blocks) -> list[str]:
     """Return the text of each block, behind what labels its row from rows above, as if the row repeated it.
 
-    These are the cells that span the row, the titles of its group of rows, and a header in the middle of the table.
+    These are the cells that span the row, and a header in the middle of the table. The title of a group of rows is
+    none of them: it would raise all rows of the group alike.
     """
     known = blocks.cache.get("labelled")
     if isinstance(known, list):
@@ -66,9 +67,9 @@ def labelled_texts(blocks: Blocks) -> list[str]:
 
 
 def _labels_from_above(tree: Tree, table: int) -> dict[int, str]:
-    """Map rows of a table to the titles of their groups, and to the text of the cells that span them from above."""
+    """Map rows of a table to the text of a header in its middle, and of the cells that span them from above."""
     texts: dict[int, str] = {}
-    above = dict(group_titles(tree, table))
+    above: dict[int, tuple[int, ...]] = {}
     for row, headers in header_rows_of(tree, table).items():
         above[row] = (*(header for header in headers if header != row), *above.get(row, ()))
     if has_rowspans(tree, table):
