@@ -71,7 +71,7 @@ def _labels_from_above(tree: Tree, table: int) -> dict[int, str]:
     texts: dict[int, str] = {}
     above: dict[int, tuple[int, ...]] = {}
     for row, headers in header_rows_of(tree, table).items():
-        above[row] = (*(header for header in headers if header != row), *above.get(row, ()))
+        above[row] = tuple(header for header in headers if header != row)
     if has_rowspans(tree, table):
         for row, line in placed_cells(tree, table_rows(tree, table)):
             above[row] = (*above.get(row, ()), *(cell for _, cell, _ in line if tree.parent[cell] != row))

@@ -228,9 +228,8 @@ class MarkdownWriter:
             cut = pieces or [(0, len(text))]
             text = " " * (cut[0][0] > 0) + self.part.text(self.tree, node) + " " * (cut[-1][1] < len(text))
         if self.line.code and self.tree.tag[self.tree.parent[node]] in ("sup", "sub"):
-            text = self.tree.canonical[
-                self.tree.starts[node] : self.tree.stop(node)
-            ]  # code has no marks, and 10<sup>6</sup> is not 106
+            # code has no marks, and 10<sup>6</sup> is not 106
+            text = self.tree.canonical[self.tree.starts[node] : self.tree.stop(node)]
         self.line.add_words(text)
 
     def _flush(self) -> None:
