@@ -76,6 +76,7 @@ MEANINGS = {
     "<style><!-- .h{display:none} --></style><p class=h>hidden<p>seen": "seen",
     "<svg width=20><path d='M0'/></svg><p>Words": "Words",
     "<p>by <my-user>Ann</my-user> on <x-time>Mar 5</x-time>, <b-price>5</b-price>00": "by Ann on Mar 5, 500",
+    "<div>Tug, <relative-time>2 days ago</relative-time>, at sea</div>": "Tug, 2 days ago, at sea",
     "<my-card>Tug</my-card><my-card>Barge</my-card>": "Tug\nBarge",
     "Ports <my-list><p>Tug<p>Barge</my-list>": "Ports\nTug\nBarge",
 }

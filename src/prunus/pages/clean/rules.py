@@ -42,10 +42,13 @@ DROPPED: Final = frozenset(
 )
 """Elements that are dropped with their content."""
 
-DISSOLVED: Final = frozenset({"a", "span", "font", "nobr", "blink", "bdi", "big", "marquee", "picture", "slot"})
+WORD_ELEMENTS: Final = frozenset({"g-emoji", "local-time", "relative-time", "time-ago", "user-mention"})
+"""Elements of widely used libraries that stand for words of a sentence: dates, emoji, names."""
+
+DISSOLVED: Final = WORD_ELEMENTS | {"a", "span", "font", "nobr", "blink", "bdi", "big", "marquee", "picture", "slot"}
 """Inline wrappers without meaning: the element is dropped, its content stays. (Of <a>, only those without target.)"""
 
-INLINE: Final = frozenset(
+INLINE: Final = WORD_ELEMENTS | frozenset(
     """a abbr acronym audio b bdo bdi big button cite code data del dfn em font i img input ins kbd label
     mark meter nobr noscript output picture progress q rb rp rt rtc ruby s samp select small span
     strike strong sub sup textarea time tt u var video object blink marquee""".split()

@@ -101,18 +101,6 @@ def holds_heading(children: Any) -> bool:
     return any(type(child) is Element and child.tag in NOT_NESTED and shows_something(child) for child in children)
 
 
-def is_in_sentence(element: Element) -> bool:
-    """Tell whether an element that its page defines stands beside words and holds words alone, as a date in a line.
-
-    Such elements are inline unless a style says otherwise; those that stand alone are boxes as a rule.
-    """
-    beside = (element.previous_sibling, element.next_sibling)
-    if not any(type(node) is Text and not node.data.isspace() for node in beside):
-        return False
-    inside = (child.tag for child in element.children if type(child) is Element)
-    return all(KINDS.get(tag, BLOCK) & KIND in (INLINE, PASS, DROP) for tag in inside)
-
-
 def shows_something(element: Element) -> bool:
     """Tell whether an element holds words, a picture, a player or a field; stops at the first words."""
     return any(not text.isspace() for text in element.strings if text) or element.select_one(_SHOWN) is not None
@@ -148,6 +136,9 @@ _NOT_RENAMED: Final = frozenset({"a", "s", "del", "strike"})
 
 _SCRIPTS: Final = frozenset({"a", "sup", "sub", "s"})
 """Inline elements that stay what they are where their style raises or lowers their words."""
+
+_SENTENCES: Final = frozenset({"p", "h1", "h2", "h3", "h4", "h5", "h6"})
+"""Elements whose content is a sentence: an element that the page defines is no block in them, as a date in a line."""
 
 _HOLD_STRUCK: Final = frozenset(
     "table thead tbody tfoot tr ul ol dl section article main figure details fieldset form".split()
@@ -320,7 +311,7 @@ class _Walk(GrowingTree):
         tag = node.tag
         flags = KINDS.get(tag, BLOCK)
         kind = flags & KIND
-        if flags == BLOCK and "-" in tag and is_in_sentence(node):
+        if flags == BLOCK and "-" in tag and self.here >= 0 and self.tag[self.here] in _SENTENCES:
             flags = kind = PASS
         if kind == DROP and (self.here < 0 or self.tag[self.here] not in _MEDIA or tag not in LEAVES):
             if tag == "script" and is_tex(node) and self.last != START:
