@@ -380,3 +380,50 @@ def test_a_damaged_document_inside_costs_nothing_but_itself(chunk: bytes | str) 
 
 def test_a_document_inside_a_document_inside_is_not_read() -> None:
     assert words(read(Engine(), with_chunk(with_chunk("secret")))) == ["Before", "Before", "After", "After"]
+
+
+def style(key: str, props: str, kind: str = "character", base: str = "") -> str:
+    """One style of a document."""
+    based = f'<w:basedOn w:val="{base}"/>' if base else ""
+    return f'<w:style w:type="{kind}" w:styleId="{key}"><w:name w:val="{key}"/>{based}<w:rPr>{props}</w:rPr></w:style>'
+
+
+def html_with_styles(body: str, *styles: str) -> str:
+    return Engine().to_html(Page(document(body, styles=f"<w:styles SPACES>{''.join(styles)}</w:styles>")))
+
+
+def test_styles_raise_lower_and_strike_words() -> None:
+    styles = (
+        style("Up", '<w:vertAlign w:val="superscript"/>'),
+        style("Down", '<w:vertAlign w:val="subscript"/>'),
+        style("Level", '<w:vertAlign w:val="baseline"/>', base="Up"),
+        style("Gone", "<w:dstrike/>"),
+        style("Void", '<w:strike/><w:dstrike w:val="0"/>', "paragraph"),
+    )
+    named = '<w:rStyle w:val="{}"/>'.format
+    body = (
+        paragraph(
+            run("10"), run("6", named("Up")), run(" H"), run("2", named("Down")), run("O 1"), run("0", named("Level"))
+        )
+        + paragraph(run("5"), run("0", named("Up") + '<w:vertAlign w:val="baseline"/>'))
+        + paragraph(
+            run("Fee "), run("500", named("Gone")), run(" 7"), run("0", named("Gone") + '<w:dstrike w:val="0"/>')
+        )
+        + paragraph(
+            run("All of "), run("this "), run("but that", '<w:strike w:val="0"/>'), props='<w:pStyle w:val="Void"/>'
+        )
+    )
+    html = html_with_styles(body, *styles)
+    assert "<p>10<sup>6</sup> H<sub>2</sub>O 10</p><p>50</p>" in html.replace("\n", "")
+    assert "<p>Fee <s>500</s> 70</p>" in html
+    assert "<p><s>All of</s> <s>this</s> but that</p>" in html
+
+
+def test_the_mark_of_a_note_is_raised_once_whatever_its_style() -> None:
+    body = paragraph(
+        run("Claim"), '<w:r><w:rPr><w:rStyle w:val="Up"/></w:rPr><w:footnoteReference w:id="2"/></w:r>', run(".")
+    )
+    notes = f'<w:footnotes SPACES><w:footnote w:id="2">{paragraph(run("Proof."))}</w:footnote></w:footnotes>'
+    raised = style("Up", '<w:vertAlign w:val="superscript"/>')
+    styles = f"<w:styles SPACES>{raised}</w:styles>"
+    assert "Claim<sup>[1]</sup>." in Engine().to_html(Page(document(body, styles=styles, footnotes=notes)))

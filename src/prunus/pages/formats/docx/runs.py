@@ -16,7 +16,7 @@ from .._common.ooxml import Relation, chart_table, chosen_branch
 from .._common.symbols import is_symbol_font, symbol, symbols
 from .._common.xml import attribute, children, find_path, whole_number
 from .._common.zip import Archive
-from .styles import WordStyle, WordStyles, is_on
+from .styles import WordStyle, WordStyles, is_on, is_struck, script_of
 
 _IGNORED: Final = frozenset(
     """w:del w:moveFrom w:pPr w:rPr w:commentRangeStart w:commentRangeEnd w:commentReference w:instrText
@@ -79,7 +79,7 @@ class WordRuns:
         self._fields = []
         html = self._inline_html(elements, style)
         html += self._close_fields()
-        for tag in ("b", "i", "code"):
+        for tag in ("b", "i", "s", "code"):
             html = html.replace(f"</{tag}><{tag}>", "")
         return html
 
@@ -144,15 +144,13 @@ class WordRuns:
             return html
         core = html.strip()
         before, after = html[: len(html) - len(html.lstrip())], html[len(html.rstrip()) :]
-        script = {"superscript": "sup", "subscript": "sub"}.get(attribute(find_path(props, "w:vertAlign"), "w:val"), "")
+        script = script_of(props, run_style.script or style.script)
         is_code = run_style.code and not style.code
         italic, bold = (find_path(props, key) for key in ("w:i", "w:b"))
-        strikes = [find_path(props, key) for key in ("w:strike", "w:dstrike")]
-        is_struck = run_style.struck if strikes == [None, None] else any(map(is_on, strikes))
         for tag, wanted in (
             (script, bool(script) and not core.startswith("<sup")),
             ("code", is_code),
-            ("s", is_struck),
+            ("s", is_struck(props, run_style.struck or style.struck)),
             ("i", is_on(italic) if italic is not None else run_style.italic),
             ("b", is_on(bold) if bold is not None else run_style.bold),
         ):
