@@ -363,3 +363,31 @@ def test_formulas_without_a_saved_value_are_counted() -> None:
     found = cleaned(Engine(), workbook({"S": body}))
     assert "2 formulas have no saved value" in found
     assert "<p>7" in found
+
+
+def test_raised_lowered_and_struck_parts_of_cells() -> None:
+    up, gone = '<rPr><vertAlign val="superscript"/></rPr>', "<rPr><strike/></rPr>"
+    plainly = '<rPr><strike val="0"/><vertAlign val="baseline"/></rPr>'
+    shared = (
+        f"<si><r><t>5 x 10</t></r><r>{up}<t>6</t></r><r>{plainly}<t xml:space='preserve'> per m</t></r><r>{up}<t>2</t></r></si>"
+        f"<si><r>{gone}<t>500 </t></r><r>{gone}<t>EUR</t></r><r>{plainly}<t>&#10;700 &lt;EUR&gt;</t></r></si>"
+        f"<si><r><t>not this, </t></r><r>{plainly}<t>but this</t></r></si><si><t>plain</t></si>"
+    )
+    down = '<rPr><vertAlign val="subscript"/></rPr>'
+    cells = "".join(
+        f'<row><c t="s" s="{s}"><v>{v}</v></c><c><v>{v}</v></c></row>' for v, s in ((0, 0), (1, 0), (2, 1), (3, 1))
+    )
+    cells += f'<row><c t="inlineStr"><is><r><t>H</t></r><r>{down}<t>2</t></r><r><t>O</t></r></is></c><c s="1"><v>90</v></c></row>'
+    styles = (
+        f'<styleSheet xmlns="{MAIN}"><fonts><font/><font><strike/></font></fonts><cellXfs><xf/><xf fontId="1"/></cellXfs>'
+        "<dxfs><dxf><font><strike/></font></dxf></dxfs></styleSheet>"
+    )
+    content = workbook(
+        {"A": f"<sheetData>{cells}</sheetData>"}, sharedStrings=f'<sst xmlns="{MAIN}">{shared}</sst>', styles=styles
+    )
+    html = Engine().to_html(Page(content))
+    assert "<td>5 x 10<sup>6</sup> per m<sup>2</sup></td>" in html
+    assert "<td><s>500 EUR</s><br>700 &lt;EUR&gt;</td>" in html
+    assert "<td><s>not this,</s> but this</td>" in html, "a part with a font of its own is not struck by its cell"
+    assert "<td><s>plain</s></td>" in html
+    assert "<td>H<sub>2</sub>O</td><td><s>90</s></td>" in html

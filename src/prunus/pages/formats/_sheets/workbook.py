@@ -14,6 +14,7 @@ from .._common.allowance import Allowance
 from .._common.xml import whole_number
 from .numbers import BUILT_IN, Code, plain
 from .regions import Place, Sheet, unsaved_formulas
+from .rich import Look, RunCollector, Runs, is_on, rich_markup
 
 _REFERENCE: Final = re.compile(r"\$?([A-Za-z]{1,3})\$?(\d{1,7})")
 _ESCAPE: Final = re.compile(r"_x([0-9A-Fa-f]{4})_")
@@ -74,60 +75,78 @@ class Book(_TextListener):
 
 
 class SharedTexts(_TextListener):
-    """The shared strings, without phonetic readings."""
+    """The shared strings, without phonetic readings; ``rich`` holds the parts of those with a look of their own."""
 
     def __init__(self, allowance: Allowance) -> None:
         super().__init__()
         self.found: list[str] = []
+        self.rich: dict[int, Runs] = {}
         self._allowance = allowance
-        self._runs: list[str] = []
+        self._parts = RunCollector()
         self._phonetic = False
 
     def start(self, name: str, attrs: Mapping[str, str]) -> None:
         """Begin a string, a phonetic reading or a run. Text between elements is dropped."""
         if name == "si":
-            self._runs = []
+            self._parts.clear()
         elif name == "rPh":
             self._phonetic = True
         elif name == "t":
             self.take()
+        else:
+            self._parts.start(name, attrs)
 
     def end(self, name: str) -> None:
         """Record a run, or a whole string."""
         if name == "t" and not self._phonetic:
-            self._runs.append(self.take())
+            self._parts.add(self.take())
         elif name == "rPh":
             self._phonetic = False
         elif name == "si":
-            text = decode_escapes("".join(self._runs))[:_LONG]
+            runs = self._parts.runs
+            text = decode_escapes("".join(part for part, _ in runs))[:_LONG]
             self._allowance.spend("shared_letters", len(text) + 1)
+            if len(text) < _LONG and any(look is not None for _, look in runs):
+                self.rich[len(self.found)] = [(decode_escapes(part), look) for part, look in runs]
             self.found.append(text)
 
 
 class CellStyles(_TextListener):
-    """The number format of each cell style."""
+    """The number format and the look of each cell style."""
 
     def __init__(self, epoch_1904: bool) -> None:
         super().__init__()
         self._epoch_1904 = epoch_1904
         self._codes: dict[int, str] = dict(BUILT_IN)
         self._formats: list[int] = []
-        self._inside = False
+        self._fonts: list[int] = []  # of the cell styles
+        self._struck: set[int] = set()  # fonts
+        self._font = -1
+        self._list = ""  # the list that is read
         self._made: dict[int, Code | None] = {}
 
     def start(self, name: str, attrs: Mapping[str, str]) -> None:
         """Record a format code, or the format id of a cell style."""
         if name == "numFmt" and len(self._codes) < _MAX_STYLES:
             self._codes[whole_number(attrs.get("numFmtId"))] = attrs.get("formatCode", "")
-        elif name == "cellXfs":
-            self._inside = True
-        elif name == "xf" and self._inside and len(self._formats) < _MAX_STYLES:
+        elif name in ("cellXfs", "fonts"):
+            self._list = name
+        elif name == "font" and self._list == "fonts":
+            self._font += 1
+        elif name == "strike" and self._list == "fonts" and is_on(attrs) and self._font < _MAX_STYLES:
+            self._struck.add(self._font)
+        elif name == "xf" and self._list == "cellXfs" and len(self._formats) < _MAX_STYLES:
             self._formats.append(whole_number(attrs.get("numFmtId")))
+            self._fonts.append(whole_number(attrs.get("fontId")))
 
     def end(self, name: str) -> None:
-        """Leave the list of cell styles."""
-        if name == "cellXfs":
-            self._inside = False
+        """Leave the list of cell styles or fonts."""
+        if name == self._list:
+            self._list = ""
+
+    def look(self, style: int) -> Look:
+        """Return how the words of a cell of this style look."""
+        return Look(struck=0 <= style < len(self._fonts) and self._fonts[style] in self._struck)
 
     def format_number(self, number: float, style: int) -> str:
         """Return a number as a cell of this style shows it."""
@@ -186,9 +205,11 @@ class Comments(_TextListener):
 class Cells(_TextListener):
     """The cells of a sheet, and its hidden rows and columns."""
 
-    def __init__(self, texts: Sequence[str], styles: CellStyles, allowance: Allowance) -> None:
+    def __init__(self, texts: SharedTexts, styles: CellStyles, allowance: Allowance) -> None:
         super().__init__()
         self._texts, self._styles, self._allowance = texts, styles, allowance
+        self._parts = RunCollector()  # of a text inside a cell
+        self._markup: dict[Place, str] = {}
         self.filters: list[tuple[Place, Place]] = []
         self.link_ids: dict[Place, str] = {}
         self.targets: dict[Place, str] = {}
@@ -213,6 +234,7 @@ class Cells(_TextListener):
             self._column = place[1]
             self._kind, self._style, self._value = attrs.get("t", "n"), whole_number(attrs.get("s")), ""
             self._is_computed = False
+            self._parts.clear()
         elif name in ("v", "t"):
             self.take()
         elif name == "rPh":
@@ -236,12 +258,16 @@ class Cells(_TextListener):
             start = place_of(attrs.get("ref", "").partition(":")[0])
             if start and attrs.get("id") and len(self.link_ids) < _MAX_SPANS:
                 self.link_ids[start] = attrs["id"]
+        else:
+            self._parts.start(name, attrs)
 
     def end(self, name: str) -> None:
         """Record the text of a cell."""
         if name == "v" or (name == "t" and not self._phonetic):
             text = self.take()
             self._value += text if len(self._value) < _LONG else ""
+            if name == "t":
+                self._parts.add(decode_escapes(text))
         elif name == "rPh":
             self._phonetic = False
         elif name == "c" and (self._value or self._is_computed):
@@ -250,17 +276,26 @@ class Cells(_TextListener):
             visible = self._row not in self._hidden_rows and self._column not in self._hidden_columns
             self._unsaved += visible and not self._value and self._kind != "str"  # a formula may give an empty text
             if visible and text.strip() and self.cut_at < 0 and 0 <= self._column < _MAX_COLUMNS:
-                if self._allowance.take("letters", len(text)) and self._allowance.take("cells"):
+                markup = rich_markup(text, self._runs(text), self._styles.look(self._style))
+                if self._allowance.take("letters", len(markup or text)) and self._allowance.take("cells"):
                     self._found[place] = text
+                    if markup:
+                        self._markup[place] = markup
                 else:
                     self.cut_at = self._row
+
+    def _runs(self, text: str) -> Runs:
+        """Return the parts of the text of a cell that have a look of their own; none for a text that was cut."""
+        if self._kind == "s":
+            return self._texts.rich.get(whole_number(self._value, -1), ())
+        return self._parts.runs if self._kind == "inlineStr" and len(text) < _LONG else ()
 
     def _cell_text(self, text: str) -> str:
         """Return the text of a cell from its raw value and its type."""
         kind = self._kind
         if kind == "s":
             number = whole_number(text, -1)
-            return self._texts[number] if 0 <= number < len(self._texts) else ""
+            return self._texts.found[number] if 0 <= number < len(self._texts.found) else ""
         if kind == "b":
             return "TRUE" if text.strip() in ("1", "true") else "FALSE"
         if kind in ("str", "inlineStr"):
@@ -285,6 +320,7 @@ class Cells(_TextListener):
             if row not in self._hidden_rows and column not in self._hidden_columns:
                 sheet.comments.append(said)
         sheet.cells = {(rows[row], columns[column]): text for (row, column), text in self._found.items()}
+        sheet.markup = {(rows[row], columns[column]): markup for (row, column), markup in self._markup.items()}
         for (row, column), size in spans:
             sheet.spans[rows[row], columns[column]] = size
         for place, target in self.targets.items():
