@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Final, NamedTuple, TypeAlias
 
-from .._common.write import escape_lines, escape_text
+from .._common.write import escape_text
 
 _SCRIPTS: Final = {"superscript": "sup", "subscript": "sub"}
 
@@ -60,30 +61,22 @@ def is_on(attrs: Mapping[str, str]) -> bool:
 def rich_markup(text: str, runs: Runs, of_cell: Look) -> str:
     """Return a text as HTML where a part of it looks different; '' where the plain text says it all."""
     if all(look is None for _, look in runs):
-        return _marked(escape_lines(text), of_cell) if any(of_cell) and text.strip() else ""
-    if not any(any(of_cell if look is None else look) for _, look in runs):
+        runs = [(text, of_cell)]
+    seen = [(part, of_cell if look is None else look) for part, look in runs]
+    if not any(any(look) for _, look in seen) or not text.strip():
         return ""
-    joined = "".join(_marked(escape_text(part), of_cell if look is None else look) for part, look in _joined(runs))
-    return joined.strip("\n").replace("\n", "<br>")
+    html = ""
+    for is_struck, struck in groupby(seen, lambda run: run[1].struck):
+        inner = ""
+        for script, parts in groupby(struck, lambda run: run[1].script):
+            inner += _within(script, escape_text("".join(part for part, _ in parts)))
+        html += _within("s" if is_struck else "", inner)
+    return html.strip("\n").replace("\n", "<br>")
 
 
-def _joined(runs: Runs) -> Iterable[tuple[str, Look | None]]:
-    """Yield the parts; neighbours that look the same as one."""
-    parts, latest = [], None
-    for text, look in runs:
-        if parts and look != latest:
-            yield "".join(parts), latest
-            parts = []
-        parts.append(text)
-        latest = look
-    yield "".join(parts), latest
-
-
-def _marked(html: str, look: Look) -> str:
-    """Return HTML in the elements of its look; spaces at its ends stay outside."""
+def _within(tag: str, html: str) -> str:
+    """Return HTML inside an element; spaces at its ends stay outside."""
     core = html.strip()
-    if not core or not any(look):
+    if not core or not tag:
         return html
-    before, after = html[: len(html) - len(html.lstrip())], html[len(html.rstrip()) :]
-    core = f"<{look.script}>{core}</{look.script}>" if look.script else core
-    return f"{before}<s>{core}</s>{after}" if look.struck else before + core + after
+    return f"{html[: len(html) - len(html.lstrip())]}<{tag}>{core}</{tag}>{html[len(html.rstrip()) :]}"

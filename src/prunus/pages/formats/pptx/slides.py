@@ -64,7 +64,7 @@ def inline(paragraph: Element, links: Mapping[str, Relation], allowance: Allowan
             parts += [_math(formula) for formula in chosen_branch(child)]
         elif child.tag == "a14:m":
             parts.append(_math(child))
-    return "".join(parts).replace("</b><b>", "").replace("</i><i>", "")
+    return "".join(parts).replace("</b><b>", "").replace("</i><i>", "").replace("</s><s>", "")
 
 
 def _math(element: Element) -> str:
@@ -83,6 +83,7 @@ def _run(run: Element, links: Mapping[str, Relation], allowance: Allowance) -> s
     script = {"-": "sub"}.get(shift[:1], "sup") if shift.lstrip("-").strip("0%") else ""
     for tag, wanted in (
         (script, bool(script)),
+        ("s", attribute(props, "strike", "noStrike") != "noStrike"),
         ("i", attribute(props, "i") == "1"),
         ("b", attribute(props, "b") == "1"),
     ):
