@@ -237,6 +237,8 @@ class RtfReader:
             state.look = replace(state.look, struck=on)
         elif word in ("super", "sub"):
             state.look = replace(state.look, raised=("sup" if word == "super" else "sub") if on else "")
+        elif word in ("up", "dn") and not state.paragraph.is_drop_cap:
+            state.look = replace(state.look, raised=("sup" if word == "up" else "sub") if on else "")
         elif word == "nosupersub":
             state.look = replace(state.look, raised="")
         elif word == "v":
@@ -268,6 +270,8 @@ class RtfReader:
             props.style = self.styles.get(number or 0, "")
         elif word == "outlinelevel":
             props.outline = number if number is not None and 0 <= number < 9 else 9
+        elif word == "dropcapli":
+            props.is_drop_cap = bool(number)
         elif word == "ls":
             props.listed = bool(number)
         elif word == "ilvl":
