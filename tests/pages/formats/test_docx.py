@@ -427,3 +427,9 @@ def test_the_mark_of_a_note_is_raised_once_whatever_its_style() -> None:
     raised = style("Up", '<w:vertAlign w:val="superscript"/>')
     styles = f"<w:styles SPACES>{raised}</w:styles>"
     assert "Claim<sup>[1]</sup>." in Engine().to_html(Page(document(body, styles=styles, footnotes=notes)))
+
+
+def test_breaks_of_pages_and_columns_part_words() -> None:
+    page, column = (f'<w:r><w:br w:type="{kind}"/></w:r>' for kind in ("page", "column"))
+    body = paragraph(run("one"), page, run("two"), column, run("three")) + paragraph(page) + paragraph(page, run("end"))
+    assert texts(read(Engine(), document(body)), "p") == ["one two three", "end"]

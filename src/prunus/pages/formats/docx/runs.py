@@ -175,7 +175,7 @@ class WordRuns:
         if tag in ("w:tab", "w:ptab"):
             return "\t"
         if tag in ("w:br", "w:cr"):
-            return "" if part.get("w:type") in ("page", "column") else "<br>"
+            return " " if part.get("w:type") in ("page", "column") else "<br>"  # both part words
         if tag == "w:noBreakHyphen":
             return "\u2011"
         if tag == "w:sym":

@@ -54,6 +54,7 @@ _OF_ROWS: Final = frozenset("trowd trhdr cellx clmrg clvmgf clvmrg".split())
 """Words that describe the row of a table."""
 
 _CHARACTERS: Final = {
+    "page": " ", "column": " ", "softline": " ",
     "tab": "\t", "line": "\v", "lbr": "\v", "emdash": "—", "endash": "–", "emspace": "\u2003", "enspace": "\u2002",
     "bullet": "•", "lquote": "‘", "rquote": "’", "ldblquote": "“", "rdblquote": "”", "zwj": "\u200d", "zwnj": "\u200c",
 }  # fmt: skip
