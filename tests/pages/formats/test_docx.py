@@ -433,3 +433,41 @@ def test_breaks_of_pages_and_columns_part_words() -> None:
     page, column = (f'<w:r><w:br w:type="{kind}"/></w:r>' for kind in ("page", "column"))
     body = paragraph(run("one"), page, run("two"), column, run("three")) + paragraph(page) + paragraph(page, run("end"))
     assert texts(read(Engine(), document(body)), "p") == ["one two three", "end"]
+
+
+def chart(*series: str) -> str:
+    """The only table of a document with a chart."""
+    spaces = 'xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart"'
+    body = paragraph(f'<w:r><w:drawing><c:chart {spaces} r:id="rchart"/></w:drawing></w:r>')
+    part = f"<c:chartSpace {spaces}>{''.join(f'<c:ser>{each}</c:ser>' for each in series)}</c:chartSpace>"
+    return Engine().to_html(Page(document(body, chart=part))).replace("<th></th>", "<th>-</th>")
+
+
+def points(*texts: str, code: str = "") -> str:
+    kept = "".join(f'<c:pt idx="{at}"><c:v>{each}</c:v></c:pt>' for at, each in enumerate(texts) if each)
+    return (f"<c:formatCode>{code}</c:formatCode>" if code else "") + kept
+
+
+def test_points_of_a_chart_show_as_their_format_says() -> None:
+    dates, shares = points("45000", "soon", code="d mmm yyyy"), points("0.25", "1e400", code="0%")
+    html = chart(f"<c:tx><c:v>Share</c:v></c:tx><c:cat>{dates}</c:cat><c:val>{shares}</c:val>")
+    assert "<th>15 Mar 2023</th><td>25%</td>" in html and "<th>soon</th><td>1e400</td>" in html
+
+
+def test_a_category_inside_others_has_all_their_names() -> None:
+    levels = "".join(
+        f"<c:lvl>{points(*texts)}</c:lvl>" for texts in (("Q1", "Q2", "Q1"), ("2022", "", "2023"), ("Tea",))
+    )
+    html = chart(f"<c:cat>{levels}</c:cat><c:val>{points('1', '2', '3')}</c:val>")
+    assert "<th>Tea, 2022, Q1</th><td>1</td>" in html and "<th>Tea, 2022, Q2</th><td>2</td>" in html
+    assert "<th>Tea, 2023, Q1</th><td>3</td>" in html
+
+
+def test_each_series_of_a_scatter_chart_has_its_own_places() -> None:
+    def series(x: str, y: str) -> str:
+        return f"<c:tx><c:v>of {x}</c:v></c:tx><c:xVal>{points(x, '9')}</c:xVal><c:yVal>{points(y, '8')}</c:yVal>"
+
+    html = chart(series("1", "2"), series("3", "4"))
+    assert "<th>1</th><td>2</td><td></td>" in html and "<th>3</th><td></td><td>4</td>" in html
+    assert html.count("<th>9</th>") == 2
+    assert "<th>1</th><td>2</td><td>2</td>" in chart(series("1", "2"), series("1", "2"))

@@ -11,8 +11,9 @@ from xml.etree.ElementTree import Element
 
 from ....core.text.numbers import bounded_int
 from .._common.body import Body
+from .._common.charts import chart_table
 from .._common.omml import tex
-from .._common.ooxml import Relation, chart_table, chosen_branch
+from .._common.ooxml import Relation, chosen_branch
 from .._common.symbols import is_symbol_font, symbol, symbols
 from .._common.xml import attribute, children, find_path, whole_number
 from .._common.zip import Archive

@@ -13,8 +13,9 @@ from ....core.types import Page
 from ...asides import HIDDEN, NOTES, aside, comment
 from .._common.allowance import Allowance
 from .._common.body import Body
+from .._common.charts import chart_table
 from .._common.omml import tex
-from .._common.ooxml import Relation, chart_table, chosen_branch, main_part, properties, relations
+from .._common.ooxml import Relation, chosen_branch, main_part, properties, relations
 from .._common.write import Cell, document, table, with_mark
 from .._common.xml import attribute, children, find_path, whole_number
 from .._common.zip import Archive
