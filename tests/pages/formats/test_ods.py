@@ -158,3 +158,31 @@ def test_raised_lowered_and_struck_words_of_cells() -> None:
     html = Engine().to_html(Page(spreadsheet(body, f"<office:automatic-styles>{styles}</office:automatic-styles>")))
     assert "<th>10<sup>6</sup> H<sub>2</sub>O</th><th>plain</th>" in html
     assert "<td><s>5 x 10<sup>6</sup></s> <br>new</td><td>7</td>" in html
+
+
+def test_cells_with_a_value_alone_show_it() -> None:
+    def value(kind: str, said: str, inner: str = "") -> str:
+        return f'<table:table-cell office:value-type="{kind}" {said}>{inner}</table:table-cell>'
+
+    values = (
+        value("string", 'office:string-value="Tea &amp; milk"'),
+        value("float", 'office:value="5.50"'),
+        value("percentage", 'office:value="0.07"'),
+        value("currency", 'office:value="12" office:currency="EUR"'),
+        value("date", 'office:date-value="2024-05-06T00:00:00"'),
+        value("time", 'office:time-value="PT1H30M05.5S"'),
+        value("boolean", 'office:boolean-value="true"'),
+    )
+    quiet = (
+        value("float", 'office:value="1e400"'),
+        value("float", 'office:value="ten"'),
+        value("float", 'office:value="5"', "<text:p/>"),
+        value("void", 'office:value="5"'),
+        value("float", 'office:value="5"', "<text:p>five</text:p>"),
+    )
+    html = Engine().to_html(Page(spreadsheet(sheet("S", row("a", *values), row("b", *quiet)))))
+    shown = (
+        "<td>Tea &amp; milk</td><td>5.5</td><td>7%</td><td>12 EUR</td><td>2024-05-06</td><td>01:30:05</td><td>TRUE</td>"
+    )
+    assert shown in html
+    assert "<td>b</td><td></td><td></td><td></td><td></td><td>five</td>" in html

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import math
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from typing import Any, Final
 
+from ...core.text.numbers import bounded_float
 from ...core.types import Page
 from ._common.allowance import Allowance
 from ._common.write import document
 from ._common.xml import StopReading, cut_bytes, is_flat, walk_xml, whole_number, xml_bytes
 from ._common.zip import Archive
+from ._sheets.numbers import plain
 from ._sheets.regions import Sheet, column_letters, to_markup, unsaved_formulas
 from ._sheets.rich import Look, rich_markup
 from .odt.styles import raised_by
 
 _MAX_COLUMNS: Final = 16_384
 _LONG: Final = 32_768  # characters of a cell
+_DURATION: Final = re.compile(r"PT(\d{1,6})H(\d{1,2})M(\d{1,2})(?:[.,]\d{1,12})?S")
 _UNSEEN: Final = frozenset({"shapes", "tracked-changes"})
 _HIDDEN: Final = ("collapse", "filter")
 
@@ -91,6 +96,7 @@ class _Content:
         self._text: list[str] | None = None
         self._spans_open: list[Look] = [Look()]  # the look of the cell, then of each open part of its text
         self._runs: list[tuple[str, Look | None]] = []
+        self._value = ""
         self._size = 0  # letters of the cell so far
         self._paragraphs: list[str] = []
         self._link = ""
@@ -131,6 +137,7 @@ class _Content:
         elif name in ("table-cell", "covered-table-cell"):
             self._repeat = _count(attrs, "number-columns-repeated")
             self._paragraphs, self._link, self._size = [], "", 0
+            self._value = _value_text(attrs)
             self._runs = []
             self._spans_open = [self._look(Look(), "table-cell", attrs)]
             self._is_unsaved = (
@@ -199,7 +206,10 @@ class _Content:
         elif name == "span":
             self._spans_open = self._spans_open[:-1] or [Look()]
         elif name in ("table-cell", "covered-table-cell"):
-            text = "\n".join(self._paragraphs)[:_LONG]
+            # a cell without a paragraph has only its value; an empty paragraph shows nothing
+            text = ("\n".join(self._paragraphs) if self._paragraphs else self._value)[:_LONG]
+            if not self._paragraphs and self._value:
+                self._runs = [(text, self._spans_open[0])]
             if self._is_unsaved and not text and name == "table-cell" and not self._row_hidden:
                 self._unsaved += 1
             if text.strip() and name == "table-cell":
@@ -268,6 +278,23 @@ class _Content:
             self._row += 1
         if not self._row_cells:
             self._row += self._row_repeat
+
+
+def _value_text(attrs: Mapping[str, str]) -> str:
+    """Return the value of a cell as a text, in the form of its type; '' for none."""
+    kind, number = attrs.get("value-type", ""), bounded_float(attrs.get("value"), None, least=-math.inf)
+    if kind == "boolean":
+        return attrs.get("boolean-value", "").upper()
+    if kind == "date":
+        return attrs.get("date-value", "").removesuffix("T00:00:00")
+    if kind == "time":
+        duration = _DURATION.fullmatch(attrs.get("time-value", ""))
+        return ":".join(part.zfill(2) for part in duration.groups()) if duration else attrs.get("time-value", "")
+    if kind not in ("float", "percentage", "currency") or number is None or not math.isfinite(number):
+        return attrs.get("string-value", "") if kind == "string" else ""
+    if kind == "percentage":
+        return f"{plain(number * 100)}%"
+    return f"{plain(number)} {attrs.get('currency', '') if kind == 'currency' else ''}".strip()
 
 
 def _count(attrs: Mapping[str, str], name: str) -> int:
