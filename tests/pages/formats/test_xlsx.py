@@ -391,3 +391,51 @@ def test_raised_lowered_and_struck_parts_of_cells() -> None:
     assert "<td><s>not this,</s> but this</td>" in html, "a part with a font of its own is not struck by its cell"
     assert "<td><s>plain</s></td>" in html
     assert "<td>H<sub>2</sub>O</td><td><s>90</s></td>" in html
+
+
+def test_a_merged_cell_whose_first_row_or_column_is_hidden_shows_in_the_rest() -> None:
+    body = (
+        '<cols><col min="2" max="3" hidden="1"/></cols><sheetData>'
+        '<row r="1"><c r="A1" t="str"><v>Year</v></c><c r="B1" t="str"><v>Total</v></c><c r="F1" t="str"><v>Note</v></c></row>'
+        '<row r="2" hidden="1"><c r="A2" t="str"><v>North</v></c><c r="F2" t="str"><v>gone</v></c></row>'
+        '<row r="3"><c r="F3"><v>2</v></c></row><row r="4"><c r="F4"><v>3</v></c></row></sheetData><mergeCells>'
+        '<mergeCell ref="A2:A4"/><mergeCell ref="B1:E1"/><mergeCell ref="F2:F2"/></mergeCells>'
+    )
+    html = Engine().to_html(Page(workbook({"S": body})))
+    assert '<td rowspan="2">' in html and "North" in html and "gone" not in html
+    assert '<th colspan="2">Total</th>' in html or '<td colspan="2">Total</td>' in html
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "shown"),
+    [
+        (";;;", "secret", ""),
+        ('@" kg"', "5", "5 kg"),
+        ('0.00;-0.00;"nil";"see "@', "page 3", "see page 3"),
+        ("_(* #,##0_);_(* (#,##0);_(@_)", " as it is ", " as it is "),
+        ("@@", "ab", "abab"),
+        ('0;0;0;"no text"', "a", "no text"),
+        ("0.00", "a", "a"),
+        ("General;General;General;General", "a", "a"),
+        ('"x"@', "\ue000\ue005", "x\ue000\ue005"),
+    ],
+)
+def test_texts_in_the_form_of_a_code(code: str, text: str, shown: str) -> None:
+    assert Code(code).format_text(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("code", "number", "shown"),
+    [
+        ("# ##0.00", 1234.5, "1 234.50"),
+        ("# ##0.00", 12, "12.00"),
+        ("# ##0.00", -1234.567, "-1 234.57"),
+        ("# ##0.0#", 999999.999, "1000 000.0"),
+        ('# ##0.00" €"', 0.5, "0.50 €"),
+        ("# ##0.0 %", 12.5, "1 250.0 %"),
+        ("# ##0.0 0", 5, "5"),
+        ("# ##0.00,", 5, "5"),
+    ],
+)
+def test_other_letters_than_commas_part_digits(code: str, number: float, shown: str) -> None:
+    assert Code(code).format_number(number) == shown

@@ -23,6 +23,8 @@ _MAX_ROWS: Final = 1_048_576
 _MAX_SPANS: Final = 50_000  # merges, filters and links of a sheet, each
 _MAX_TABLES: Final = 500  # declared tables of a sheet that are read
 _MAX_STYLES: Final = 70_000
+_MAX_HIDDEN: Final = 4 << 20  # letters of hidden cells that are kept
+_TEXTS: Final = ("s", "str", "inlineStr")  # types of cells with text
 _LONG: Final = 32_768  # characters of a cell; Excel itself stops at 32,767
 
 
@@ -150,12 +152,21 @@ class CellStyles(_TextListener):
 
     def format_number(self, number: float, style: int) -> str:
         """Return a number as a cell of this style shows it."""
+        parsed = self._code(style)
+        return parsed.format_number(number) if parsed else plain(number)
+
+    def format_text(self, text: str, style: int) -> str:
+        """Return a text as a cell of this style shows it."""
+        parsed = self._code(style)
+        return parsed.format_text(text) if parsed else text
+
+    def _code(self, style: int) -> Code | None:
+        """Return the number format of a style; None for General."""
         format_id = self._formats[style] if 0 <= style < len(self._formats) else 0
         if format_id not in self._made:
             code = self._codes.get(format_id, "")
             self._made[format_id] = Code(code, self._epoch_1904) if code and code != "General" else None
-        parsed = self._made[format_id]
-        return parsed.format_number(number) if parsed else plain(number)
+        return self._made[format_id]
 
 
 class DeclaredTable(_TextListener):
@@ -210,6 +221,8 @@ class Cells(_TextListener):
         self._texts, self._styles, self._allowance = texts, styles, allowance
         self._parts = RunCollector()  # of a text inside a cell
         self._markup: dict[Place, str] = {}
+        self._unseen: dict[Place, tuple[str, str]] = {}  # text and HTML of hidden cells, which may be merged
+        self._hidden_letters = 0
         self.filters: list[tuple[Place, Place]] = []
         self.link_ids: dict[Place, str] = {}
         self.targets: dict[Place, str] = {}
@@ -271,18 +284,26 @@ class Cells(_TextListener):
         elif name == "rPh":
             self._phonetic = False
         elif name == "c" and (self._value or self._is_computed):
-            text = self._cell_text(self._value) if self._value else ""
+            stated = self._cell_text(self._value) if self._value else ""
+            text = self._styles.format_text(stated, self._style) if self._kind in _TEXTS else stated
             place = (self._row, self._column)
             visible = self._row not in self._hidden_rows and self._column not in self._hidden_columns
             self._unsaved += visible and not self._value and self._kind != "str"  # a formula may give an empty text
             if visible and text.strip() and self.cut_at < 0 and 0 <= self._column < _MAX_COLUMNS:
-                markup = rich_markup(text, self._runs(text), self._styles.look(self._style))
+                markup = self._markup_of(text, stated)
                 if self._allowance.take("letters", len(markup or text)) and self._allowance.take("cells"):
                     self._found[place] = text
                     if markup:
                         self._markup[place] = markup
                 else:
                     self.cut_at = self._row
+            elif not visible and text.strip() and self.cut_at < 0 and self._hidden_letters < _MAX_HIDDEN:
+                self._hidden_letters += len(text) + 100
+                self._unseen[place] = (text, self._markup_of(text, stated))
+
+    def _markup_of(self, text: str, stated: str) -> str:
+        """Return the HTML of a text with a look; '' for none. A format that changes the text hides its parts."""
+        return rich_markup(text, self._runs(text) if text == stated else (), self._styles.look(self._style))
 
     def _runs(self, text: str) -> Runs:
         """Return the parts of the text of a cell that have a look of their own; none for a text that was cut."""
@@ -311,6 +332,7 @@ class Cells(_TextListener):
         :param headers: ranges whose first row is a header.
         """
         hidden_rows, hidden_columns = sorted(self._hidden_rows), sorted(self._hidden_columns)
+        self._show_merged(hidden_rows, hidden_columns)
         spans = self._visible_spans(hidden_rows, hidden_columns)
         rows = _renumbered({row for row, _ in self._found}, hidden_rows)
         columns = _renumbered({column for _, column in self._found}, hidden_columns)
@@ -341,6 +363,21 @@ class Cells(_TextListener):
             sheet.notes.append(f"The sheet is cut at row {self.cut_at + 1:,}: the limit of cells is reached.")
         return sheet
 
+    def _show_merged(self, hidden_rows: Sequence[int], hidden_columns: Sequence[int]) -> None:
+        """Move the text of a merged cell, whose first row or column is hidden, to its first visible place."""
+        for number, ((top, left), (bottom, right)) in enumerate(self._spans):
+            if (top, left) not in self._unseen:
+                continue
+            row, column = _first_visible(top, hidden_rows), _first_visible(left, hidden_columns)
+            text, markup = self._unseen[top, left]
+            if row > bottom or column > right or (row, column) in self._found:
+                continue
+            if self._allowance.take("letters", len(markup or text)) and self._allowance.take("cells"):
+                self._spans[number] = ((row, column), (bottom, right))
+                self._found[row, column] = text
+                if markup:
+                    self._markup[row, column] = markup
+
     def _visible_spans(self, hidden_rows: Sequence[int], hidden_columns: Sequence[int]) -> list[tuple[Place, Place]]:
         """Return the merged cells with text: their first place, and their visible (rows, columns)."""
         visible: list[tuple[Place, Place]] = []
@@ -352,6 +389,19 @@ class Cells(_TextListener):
             if down * across > 1:
                 visible.append(((top, left), (down, across)))
         return visible
+
+
+def _first_visible(number: int, hidden: Sequence[int]) -> int:
+    """Return the first number from ``number`` that is not hidden.
+
+    :param hidden: sorted numbers.
+    """
+    first = bisect_left(hidden, number)
+    if first == len(hidden) or hidden[first] != number:
+        return number
+    # in a row of numbers without a gap, each stands as far from its position as the first does
+    places = range(first, len(hidden))
+    return number + bisect_right(places, hidden[first] - first, key=lambda at: hidden[at] - at)
 
 
 def _renumbered(numbers: Iterable[int], hidden: Sequence[int]) -> dict[int, int]:
