@@ -471,3 +471,40 @@ def test_each_series_of_a_scatter_chart_has_its_own_places() -> None:
     assert "<th>1</th><td>2</td><td></td>" in html and "<th>3</th><td></td><td>4</td>" in html
     assert html.count("<th>9</th>") == 2
     assert "<th>1</th><td>2</td><td>2</td>" in chart(series("1", "2"), series("1", "2"))
+
+
+def field(instruction: str, result: str = "") -> str:
+    """A field; the instruction and the result are runs."""
+    mark = '<w:r><w:fldChar w:fldCharType="{}"/></w:r>'.format
+    return mark("begin") + instruction + (mark("separate") + result if result else "") + mark("end")
+
+
+def instruct(words: str) -> str:
+    return f'<w:r><w:instrText xml:space="preserve">{words}</w:instrText></w:r>'
+
+
+def test_a_field_in_the_instruction_of_another_shows_nothing() -> None:
+    inner = field(instruct(" MERGEFIELD sex "), run("female"))
+    asked = field(instruct(" IF ") + inner + instruct(' = "female" "Ms" "Mr" '), run("Ms"))
+    deeper = field(instruct(" IF ") + field(instruct(" = ") + inner, run("1")) + instruct(" x "), run("yes"))
+    unanswered = field(instruct(" IF ") + inner)
+    link = field(instruct(" IF ") + field(instruct(' HYPERLINK "https://a.org" '), run("here")), run("there"))
+    shown = field(instruct(" QUOTE "), run("Dr ") + inner)
+    for runs, expected in ((asked, "Ms"), (deeper, "yes"), (unanswered, ""), (link, "there"), (shown, "Dr female")):
+        html = Engine().to_html(Page(document(paragraph(run("Dear "), runs, run(" Smith")))))
+        assert f"<p>Dear {expected} Smith</p>" in html
+
+
+def test_fields_that_set_a_bookmark_show_nothing() -> None:
+    simple = f'<w:fldSimple w:instr=" ASK name &quot;Who?&quot; ">{run("Ann")}</w:fldSimple>'
+    setting = field(instruct(' SET rate "7.5" '), run("7.5"))
+    body = paragraph(run("Rate"), setting, simple, run(" is "), field(instruct(" REF rate "), run("7.5")), run("%."))
+    assert "<p>Rate is 7.5%.</p>" in Engine().to_html(Page(document(body)))
+
+
+@pytest.mark.parametrize(("hidden", "is_shown"), [("1", False), ("true", False), ("0", True)])
+def test_hidden_drawings_are_not_shown(hidden: str, is_shown: bool) -> None:
+    box = f"<wps:txbx><w:txbxContent>{paragraph(run('In the box'))}</w:txbxContent></wps:txbx>"
+    drawing = f'<w:r><w:drawing><wp:anchor><wp:docPr id="1" descr="A pier" hidden="{hidden}"/>{box}</wp:anchor></w:drawing></w:r>'
+    html = Engine().to_html(Page(document(paragraph(run("Text"), drawing))))
+    assert ("In the box" in html, "A pier" in html) == (is_shown, is_shown) and "<p>Text</p>" in html

@@ -26,6 +26,7 @@ _IGNORED: Final = frozenset(
 )
 _WEB: Final = ("http://", "https://", "mailto:", "ftp://")
 _LINK: Final = re.compile(r'\s*HYPERLINK\s+(?:\\l\s+)?"?([^"\s]+)"?', re.IGNORECASE)
+_SILENT: Final = re.compile(r"\s*+(?:SET|ASK)\s", re.IGNORECASE)
 _EMPHASIS: Final = re.compile(r"</?(?:b|i)>")
 _NO_STYLE: Final = WordStyle()
 
@@ -35,9 +36,11 @@ class _Field:
     """An open field: its instruction, then its result, which is shown unless the field is a box or a choice of a form.
 
     :param is_in_link: whether a field around it is a link.
+    :param is_part: whether it stands in the instruction of a field around it, whose result alone is shown.
     """
 
     is_in_link: bool
+    is_part: bool
     instruction: list[str] = field(default_factory=list)
     shown: bool = False
     is_link: bool = False
@@ -118,7 +121,10 @@ class WordRuns:
                 self.document.archive.allowance.spend("letters", len(address))
                 parts.append(_link_html(self._inline_html(child, style), address))
             elif tag == "w:fldSimple":
-                match = _LINK.match(child.get("w:instr", ""))
+                instruction = child.get("w:instr", "")
+                if _SILENT.match(instruction):
+                    continue
+                match = _LINK.match(instruction)
                 parts.append(_link_html(self._inline_html(child, style), match[1] if match else ""))
             elif tag in ("m:oMath", "m:oMathPara"):
                 parts.append(f'<code class="math">{escape(" ".join(tex(child).split()), quote=False)}</code>')
@@ -168,7 +174,7 @@ class WordRuns:
             if self._fields and not self._fields[-1].shown:
                 self._fields[-1].instruction.append(part.text or "")
             return ""
-        if self._fields and not self._fields[-1].shown:
+        if self._fields and (self._fields[-1].is_part or not self._fields[-1].shown):
             return ""  # nothing shows between a field's instruction and its result
         if tag == "w:t":
             text = part.text or ""
@@ -203,17 +209,20 @@ class WordRuns:
         """Track a field from its instruction to its result. Only the address of a link is used."""
         kind = part.get("w:fldCharType")
         if kind == "begin":
-            self._fields.append(
-                _Field(bool(self._fields) and (self._fields[-1].is_in_link or self._fields[-1].is_link))
-            )
+            around = self._fields[-1] if self._fields else None
+            is_part = around is not None and (around.is_part or not around.shown)
+            self._fields.append(_Field(around is not None and (around.is_in_link or around.is_link), is_part))
             choice = _choice(find_path(part, "w:ffData"))
-            if choice and all(around.shown for around in self._fields[:-1]):
+            if choice and not is_part:
                 self._fields[-1].is_choice = True
                 return escape(choice, quote=False)
         elif kind == "separate" and self._fields and not (self._fields[-1].shown or self._fields[-1].is_choice):
             opened = self._fields[-1]
-            match = _LINK.match("".join(opened.instruction))
-            address = match[1] if match else ""
+            instruction = "".join(opened.instruction)
+            if _SILENT.match(instruction):
+                return ""  # its result goes into a bookmark
+            match = _LINK.match(instruction)
+            address = match[1] if match and not opened.is_part else ""
             opened.shown, opened.is_link = True, address.lower().startswith(_WEB) and not opened.is_in_link
             return f'<a href="{escape(address)}">' if opened.is_link else ""
         elif kind == "end" and self._fields:
@@ -232,6 +241,9 @@ class WordRuns:
 
     def _collect_drawing(self, drawing: Element) -> None:
         """Collect the alt text of a picture, the data of a chart, the text of boxes and diagrams."""
+        frames = [frame for frame in drawing if frame.tag in ("wp:anchor", "wp:inline")]
+        if any(attribute(find_path(frame, "wp:docPr"), "hidden") in ("1", "true") for frame in frames):
+            return
         boxes = [*drawing.iter("w:txbxContent")]
         for shape in (*drawing.iter("wp:docPr"), *drawing.iter("v:shape"), *drawing.iter("v:rect")):
             alt = shape.get("descr") or shape.get("alt") or shape.get("title") or ""
