@@ -16,7 +16,7 @@ from ._common.xml import StopReading, cut_bytes, is_flat, walk_xml, whole_number
 from ._common.zip import Archive
 from ._sheets.numbers import plain
 from ._sheets.regions import Sheet, column_letters, to_markup, unsaved_formulas
-from ._sheets.rich import Look, rich_markup
+from ._sheets.rich import CellLook, rich_markup
 from .odt.styles import raised_by
 
 _MAX_COLUMNS: Final = 16_384
@@ -94,8 +94,8 @@ class _Content:
         self._is_unsaved = False
         self._row_cells: list[tuple[int, str, str, str, int, int]] = []
         self._text: list[str] | None = None
-        self._spans_open: list[Look] = [Look()]  # the look of the cell, then of each open part of its text
-        self._runs: list[tuple[str, Look | None]] = []
+        self._spans_open: list[CellLook] = [CellLook()]  # the look of the cell, then of each open part of its text
+        self._runs: list[tuple[str, CellLook | None]] = []
         self._value = ""
         self._size = 0  # letters of the cell so far
         self._paragraphs: list[str] = []
@@ -139,7 +139,7 @@ class _Content:
             self._paragraphs, self._link, self._size = [], "", 0
             self._value = _value_text(attrs)
             self._runs = []
-            self._spans_open = [self._look(Look(), "table-cell", attrs)]
+            self._spans_open = [self._look(CellLook(), "table-cell", attrs)]
             self._is_unsaved = (
                 "formula" in attrs
                 and not {"value", "string-value", "boolean-value", "date-value", "time-value"} & attrs.keys()
@@ -160,7 +160,7 @@ class _Content:
             self._allowance.spend("items")
             self._looks[self._family, self._style] = said
 
-    def _look(self, outer: Look, family: str, attrs: Mapping[str, str]) -> Look:
+    def _look(self, outer: CellLook, family: str, attrs: Mapping[str, str]) -> CellLook:
         """Return the look of words in a style, inside words that look like ``outer``."""
         said = self._looks.get((family, attrs.get("style-name", "")))
         return outer._replace(**said) if said else outer
@@ -204,7 +204,7 @@ class _Content:
                 self._size += 1
             self._text = None
         elif name == "span":
-            self._spans_open = self._spans_open[:-1] or [Look()]
+            self._spans_open = self._spans_open[:-1] or [CellLook()]
         elif name in ("table-cell", "covered-table-cell"):
             # a cell without a paragraph has only its value; an empty paragraph shows nothing
             text = ("\n".join(self._paragraphs) if self._paragraphs else self._value)[:_LONG]

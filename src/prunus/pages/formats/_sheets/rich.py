@@ -11,7 +11,7 @@ from .._common.write import escape_text
 _SCRIPTS: Final = {"superscript": "sup", "subscript": "sub"}
 
 
-class Look(NamedTuple):
+class CellLook(NamedTuple):
     """The look of a part of a text.
 
     :param script: ``sup``, ``sub`` or ''.
@@ -21,7 +21,7 @@ class Look(NamedTuple):
     struck: bool = False
 
 
-Runs: TypeAlias = Sequence[tuple[str, Look | None]]
+Runs: TypeAlias = Sequence[tuple[str, CellLook | None]]
 """Parts of a text. A part without a look of its own has that of its cell."""
 
 
@@ -29,8 +29,8 @@ class RunCollector:
     """Collects the parts of a text of a workbook."""
 
     def __init__(self) -> None:
-        self.runs: list[tuple[str, Look | None]] = []
-        self._look: Look | None = None
+        self.runs: list[tuple[str, CellLook | None]] = []
+        self._look: CellLook | None = None
 
     def clear(self) -> None:
         """Begin a text."""
@@ -41,7 +41,7 @@ class RunCollector:
         if name == "r":
             self._look = None
         elif name == "rPr":
-            self._look = Look()  # it states the whole font: nothing comes from the cell any more
+            self._look = CellLook()  # it states the whole font: nothing comes from the cell any more
         elif self._look is not None and name == "vertAlign":
             self._look = self._look._replace(script=_SCRIPTS.get(attrs.get("val", ""), ""))
         elif self._look is not None and name == "strike":
@@ -58,7 +58,7 @@ def is_on(attrs: Mapping[str, str]) -> bool:
     return attrs.get("val", "1") not in ("0", "false")
 
 
-def rich_markup(text: str, runs: Runs, of_cell: Look) -> str:
+def rich_markup(text: str, runs: Runs, of_cell: CellLook) -> str:
     """Return a text as HTML where a part of it looks different; '' where the plain text says it all."""
     if all(look is None for _, look in runs):
         runs = [(text, of_cell)]

@@ -14,7 +14,7 @@ from .._common.allowance import Allowance
 from .._common.xml import whole_number
 from .numbers import BUILT_IN, Code, plain
 from .regions import Place, Sheet, unsaved_formulas
-from .rich import Look, RunCollector, Runs, is_on, rich_markup
+from .rich import CellLook, RunCollector, Runs, is_on, rich_markup
 
 _REFERENCE: Final = re.compile(r"\$?([A-Za-z]{1,3})\$?(\d{1,7})")
 _ESCAPE: Final = re.compile(r"_x([0-9A-Fa-f]{4})_")
@@ -146,9 +146,9 @@ class CellStyles(_TextListener):
         if name == self._list:
             self._list = ""
 
-    def look(self, style: int) -> Look:
+    def look(self, style: int) -> CellLook:
         """Return how the words of a cell of this style look."""
-        return Look(struck=0 <= style < len(self._fonts) and self._fonts[style] in self._struck)
+        return CellLook(struck=0 <= style < len(self._fonts) and self._fonts[style] in self._struck)
 
     def format_number(self, number: float, style: int) -> str:
         """Return a number as a cell of this style shows it."""
