@@ -405,3 +405,131 @@ def test_a_damaged_document_inside_costs_nothing_but_itself(chunk: bytes | str) 
 
 def test_a_document_inside_a_document_inside_is_not_read() -> None:
     assert words(read(Engine(), with_chunk(with_chunk("secret")))) == ["Before", "Before", "After", "After"]
+
+
+def style(key: str, props: str, kind: str = "character", base: str = "") -> str:
+    """One style of a document."""
+    based = f'<w:basedOn w:val="{base}"/>' if base else ""
+    return f'<w:style w:type="{kind}" w:styleId="{key}"><w:name w:val="{key}"/>{based}<w:rPr>{props}</w:rPr></w:style>'
+
+
+def html_with_styles(body: str, *styles: str) -> str:
+    return Engine().to_html(Page(document(body, styles=f"<w:styles SPACES>{''.join(styles)}</w:styles>")))
+
+
+def test_styles_raise_lower_and_strike_words() -> None:
+    styles = (
+        style("Up", '<w:vertAlign w:val="superscript"/>'),
+        style("Down", '<w:vertAlign w:val="subscript"/>'),
+        style("Level", '<w:vertAlign w:val="baseline"/>', base="Up"),
+        style("Gone", "<w:dstrike/>"),
+        style("Void", '<w:strike/><w:dstrike w:val="0"/>', "paragraph"),
+    )
+    named = '<w:rStyle w:val="{}"/>'.format
+    body = (
+        paragraph(
+            run("10"), run("6", named("Up")), run(" H"), run("2", named("Down")), run("O 1"), run("0", named("Level"))
+        )
+        + paragraph(run("5"), run("0", named("Up") + '<w:vertAlign w:val="baseline"/>'))
+        + paragraph(
+            run("Fee "), run("500", named("Gone")), run(" 7"), run("0", named("Gone") + '<w:dstrike w:val="0"/>')
+        )
+        + paragraph(
+            run("All of "), run("this "), run("but that", '<w:strike w:val="0"/>'), props='<w:pStyle w:val="Void"/>'
+        )
+    )
+    html = html_with_styles(body, *styles)
+    assert "<p>10<sup>6</sup> H<sub>2</sub>O 10</p><p>50</p>" in html.replace("\n", "")
+    assert "<p>Fee <s>500</s> 70</p>" in html
+    assert "<p><s>All of</s> <s>this</s> but that</p>" in html
+
+
+def test_the_mark_of_a_note_is_raised_once_whatever_its_style() -> None:
+    body = paragraph(
+        run("Claim"), '<w:r><w:rPr><w:rStyle w:val="Up"/></w:rPr><w:footnoteReference w:id="2"/></w:r>', run(".")
+    )
+    notes = f'<w:footnotes SPACES><w:footnote w:id="2">{paragraph(run("Proof."))}</w:footnote></w:footnotes>'
+    raised = style("Up", '<w:vertAlign w:val="superscript"/>')
+    styles = f"<w:styles SPACES>{raised}</w:styles>"
+    assert "Claim<sup>[1]</sup>." in Engine().to_html(Page(document(body, styles=styles, footnotes=notes)))
+
+
+def test_breaks_of_pages_and_columns_part_words() -> None:
+    page, column = (f'<w:r><w:br w:type="{kind}"/></w:r>' for kind in ("page", "column"))
+    body = paragraph(run("one"), page, run("two"), column, run("three")) + paragraph(page) + paragraph(page, run("end"))
+    assert texts(read(Engine(), document(body)), "p") == ["one two three", "end"]
+
+
+def chart(*series: str) -> str:
+    """The only table of a document with a chart."""
+    spaces = 'xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart"'
+    body = paragraph(f'<w:r><w:drawing><c:chart {spaces} r:id="rchart"/></w:drawing></w:r>')
+    part = f"<c:chartSpace {spaces}>{''.join(f'<c:ser>{each}</c:ser>' for each in series)}</c:chartSpace>"
+    return Engine().to_html(Page(document(body, chart=part))).replace("<th></th>", "<th>-</th>")
+
+
+def points(*texts: str, code: str = "") -> str:
+    kept = "".join(f'<c:pt idx="{at}"><c:v>{each}</c:v></c:pt>' for at, each in enumerate(texts) if each)
+    return (f"<c:formatCode>{code}</c:formatCode>" if code else "") + kept
+
+
+def test_points_of_a_chart_show_as_their_format_says() -> None:
+    dates, shares = points("45000", "soon", code="d mmm yyyy"), points("0.25", "1e400", code="0%")
+    html = chart(f"<c:tx><c:v>Share</c:v></c:tx><c:cat>{dates}</c:cat><c:val>{shares}</c:val>")
+    assert "<th>15 Mar 2023</th><td>25%</td>" in html and "<th>soon</th><td>1e400</td>" in html
+
+
+def test_a_category_inside_others_has_all_their_names() -> None:
+    levels = "".join(
+        f"<c:lvl>{points(*texts)}</c:lvl>" for texts in (("Q1", "Q2", "Q1"), ("2022", "", "2023"), ("Tea",))
+    )
+    html = chart(f"<c:cat>{levels}</c:cat><c:val>{points('1', '2', '3')}</c:val>")
+    assert "<th>Tea, 2022, Q1</th><td>1</td>" in html and "<th>Tea, 2022, Q2</th><td>2</td>" in html
+    assert "<th>Tea, 2023, Q1</th><td>3</td>" in html
+
+
+def test_each_series_of_a_scatter_chart_has_its_own_places() -> None:
+    def series(x: str, y: str) -> str:
+        return f"<c:tx><c:v>of {x}</c:v></c:tx><c:xVal>{points(x, '9')}</c:xVal><c:yVal>{points(y, '8')}</c:yVal>"
+
+    html = chart(series("1", "2"), series("3", "4"))
+    assert "<th>1</th><td>2</td><td></td>" in html and "<th>3</th><td></td><td>4</td>" in html
+    assert html.count("<th>9</th>") == 2
+    assert "<th>1</th><td>2</td><td>2</td>" in chart(series("1", "2"), series("1", "2"))
+
+
+def field(instruction: str, result: str = "") -> str:
+    """A field; the instruction and the result are runs."""
+    mark = '<w:r><w:fldChar w:fldCharType="{}"/></w:r>'.format
+    return mark("begin") + instruction + (mark("separate") + result if result else "") + mark("end")
+
+
+def instruct(words: str) -> str:
+    return f'<w:r><w:instrText xml:space="preserve">{words}</w:instrText></w:r>'
+
+
+def test_a_field_in_the_instruction_of_another_shows_nothing() -> None:
+    inner = field(instruct(" MERGEFIELD sex "), run("female"))
+    asked = field(instruct(" IF ") + inner + instruct(' = "female" "Ms" "Mr" '), run("Ms"))
+    deeper = field(instruct(" IF ") + field(instruct(" = ") + inner, run("1")) + instruct(" x "), run("yes"))
+    unanswered = field(instruct(" IF ") + inner)
+    link = field(instruct(" IF ") + field(instruct(' HYPERLINK "https://a.org" '), run("here")), run("there"))
+    shown = field(instruct(" QUOTE "), run("Dr ") + inner)
+    for runs, expected in ((asked, "Ms"), (deeper, "yes"), (unanswered, ""), (link, "there"), (shown, "Dr female")):
+        html = Engine().to_html(Page(document(paragraph(run("Dear "), runs, run(" Smith")))))
+        assert f"<p>Dear {expected} Smith</p>" in html
+
+
+def test_fields_that_set_a_bookmark_show_nothing() -> None:
+    simple = f'<w:fldSimple w:instr=" ASK name &quot;Who?&quot; ">{run("Ann")}</w:fldSimple>'
+    setting = field(instruct(' SET rate "7.5" '), run("7.5"))
+    body = paragraph(run("Rate"), setting, simple, run(" is "), field(instruct(" REF rate "), run("7.5")), run("%."))
+    assert "<p>Rate is 7.5%.</p>" in Engine().to_html(Page(document(body)))
+
+
+@pytest.mark.parametrize(("hidden", "is_shown"), [("1", False), ("true", False), ("0", True)])
+def test_hidden_drawings_are_not_shown(hidden: str, is_shown: bool) -> None:
+    box = f"<wps:txbx><w:txbxContent>{paragraph(run('In the box'))}</w:txbxContent></wps:txbx>"
+    drawing = f'<w:r><w:drawing><wp:anchor><wp:docPr id="1" descr="A pier" hidden="{hidden}"/>{box}</wp:anchor></w:drawing></w:r>'
+    html = Engine().to_html(Page(document(paragraph(run("Text"), drawing))))
+    assert ("In the box" in html, "A pier" in html) == (is_shown, is_shown) and "<p>Text</p>" in html

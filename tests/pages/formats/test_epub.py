@@ -19,6 +19,8 @@ from tests.pages.formats.documents import (
     words,
 )
 
+import prunus
+from prunus.core.types import Page
 from prunus.pages.formats.epub.engine import Engine
 
 CONTAINER = """<?xml version="1.0"?><container xmlns="urn:oasis:names:tc:opendocument:xmlns:container" version="1.0">
@@ -145,3 +147,42 @@ def test_an_entity_of_a_chapter_is_never_fetched() -> None:
 def test_a_book_that_is_damaged_is_read_or_refused() -> None:
     for broken in (*mutated(book(), 60), *mutated_parts(book(), 120)):
         answers_or_refuses(Engine(), broken)
+
+
+def styled(css: str | None, *links: str) -> str:
+    """The text of a book of two chapters that link style sheets."""
+    chapters = {
+        f"OEBPS/text/{name}.xhtml": f"<html><head>{link}</head><body><p class='gone'>secret {name}</p>"
+        "<p>Fee <span class='cut'>500</span> 600</p></body></html>"
+        for name, link in zip(("chapter1", "chapter 2"), links, strict=True)
+    }
+    return prunus.clean(
+        Page(book(**chapters, **{"OEBPS/a b.css": css, "OEBPS/other.css": ".other{color:red}"})), "markdown"
+    )
+
+
+LINK = '<link href="../a%20b.css" type="text/css" rel="stylesheet" {}/>'
+CSS = ".gone{display:none} .cut{text-decoration:line-through}"
+
+
+def test_linked_style_sheets_hide_and_strike_words() -> None:
+    shown = styled(CSS, LINK.format(""), LINK.format(""))
+    assert "secret" not in shown and shown.count("Fee ~~500~~ 600") == 2
+
+
+@pytest.mark.parametrize(
+    ("css", "first", "second"),
+    [
+        (CSS, LINK.format(""), ""),
+        (CSS, LINK.format(""), '<link rel="stylesheet" href="../other.css"/>'),
+        (CSS, LINK.format('media="print"'), LINK.format('media="print"')),
+        (CSS, *[LINK.format("").replace('"stylesheet"', '"alternate stylesheet"')] * 2),
+        (CSS + " " * 100_000, LINK.format(""), LINK.format("")),
+        (None, LINK.format(""), LINK.format("")),
+    ],
+)
+def test_words_stay_where_a_style_sheet_does_not_apply_to_all_chapters(
+    css: str | None, first: str, second: str
+) -> None:
+    shown = styled(css, first, second)
+    assert shown.count("secret") == 2 and shown.count("Fee 500 600") == 2

@@ -139,3 +139,50 @@ def test_formulas_without_a_saved_value_are_counted() -> None:
     saved = computed.format(' office:value-type="float" office:value="3"')
     found = cleaned(Engine(), spreadsheet(sheet("S", row("a", computed.format(""), saved))))
     assert "1 formula has no saved value" in found
+
+
+def test_raised_lowered_and_struck_words_of_cells() -> None:
+    def look(name: str, family: str, said: str) -> str:
+        return f'<style:style style:name="{name}" style:family="{family}"><style:text-properties {said}/></style:style>'
+
+    styles = (
+        look("up", "text", 'style:text-position="super 58%"')
+        + look("down", "text", 'style:text-position="-33% 58%"')
+        + look("kept", "text", 'style:text-line-through-style="none"')
+        + look("gone", "table-cell", 'style:text-line-through-style="solid"')
+        + '<style:default-style style:family="table-cell"><style:text-properties style:text-line-through-type="single"/></style:default-style>'
+    )
+    span = '<text:span text:style-name="{}">{}</text:span>'.format
+    struck = f'<table:table-cell table:style-name="gone"><text:p>5 x 10{span("up", "6")} </text:p><text:p>{span("kept", "new")}</text:p></table:table-cell>'
+    body = sheet("A", row(cell(f"10{span('up', '6')} H{span('down', '2')}O"), cell("plain")), row(struck, cell("7")))
+    html = Engine().to_html(Page(spreadsheet(body, f"<office:automatic-styles>{styles}</office:automatic-styles>")))
+    assert "<th>10<sup>6</sup> H<sub>2</sub>O</th><th>plain</th>" in html
+    assert "<td><s>5 x 10<sup>6</sup></s> <br>new</td><td>7</td>" in html
+
+
+def test_cells_with_a_value_alone_show_it() -> None:
+    def value(kind: str, said: str, inner: str = "") -> str:
+        return f'<table:table-cell office:value-type="{kind}" {said}>{inner}</table:table-cell>'
+
+    values = (
+        value("string", 'office:string-value="Tea &amp; milk"'),
+        value("float", 'office:value="5.50"'),
+        value("percentage", 'office:value="0.07"'),
+        value("currency", 'office:value="12" office:currency="EUR"'),
+        value("date", 'office:date-value="2024-05-06T00:00:00"'),
+        value("time", 'office:time-value="PT1H30M05.5S"'),
+        value("boolean", 'office:boolean-value="true"'),
+    )
+    quiet = (
+        value("float", 'office:value="1e400"'),
+        value("float", 'office:value="ten"'),
+        value("float", 'office:value="5"', "<text:p/>"),
+        value("void", 'office:value="5"'),
+        value("float", 'office:value="5"', "<text:p>five</text:p>"),
+    )
+    html = Engine().to_html(Page(spreadsheet(sheet("S", row("a", *values), row("b", *quiet)))))
+    shown = (
+        "<td>Tea &amp; milk</td><td>5.5</td><td>7%</td><td>12 EUR</td><td>2024-05-06</td><td>01:30:05</td><td>TRUE</td>"
+    )
+    assert shown in html
+    assert "<td>b</td><td></td><td></td><td></td><td></td><td>five</td>" in html

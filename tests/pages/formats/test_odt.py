@@ -333,3 +333,17 @@ def test_a_document_that_is_damaged_is_read_or_refused() -> None:
 def test_a_written_document_that_is_damaged_is_read_or_refused(report: bytes) -> None:
     for broken in (*mutated(report, 24), *mutated_parts(report, 80)):
         answers_or_refuses(Engine(), broken)
+
+
+def test_a_paragraph_that_its_style_strikes_but_for_some_words() -> None:
+    line = '<style:style style:name="{}" style:family="{}"><style:text-properties style:text-line-through-style="{}"/></style:style>'
+    styles = "".join(
+        line.format(*each)
+        for each in (("Void", "paragraph", "solid"), ("Kept", "text", "none"), ("Cut", "text", "solid"))
+    )
+    body = (
+        '<text:p text:style-name="Void">All <text:span text:style-name="Cut">of</text:span> this '
+        '<text:span text:style-name="Kept">but that</text:span></text:p><text:p>And this.</text:p>'
+    )
+    html = Engine().to_html(Page(document(body, styles)))
+    assert "<p><s>All of this</s> but that</p>" in html and "<p>And this.</p>" in html

@@ -22,6 +22,7 @@ from tests.pages.formats.documents import (
     words,
 )
 
+from prunus.core.types import Page
 from prunus.pages.formats.pptx.engine import Engine
 
 P = "http://schemas.openxmlformats.org/presentationml/2006/main"
@@ -185,3 +186,17 @@ def test_a_presentation_that_is_damaged_is_read_or_refused() -> None:
 def test_a_written_presentation_that_is_damaged_is_read_or_refused(talk: bytes) -> None:
     for broken in (*mutated(talk, 24), *mutated_parts(talk, 60)):
         answers_or_refuses(Engine(), broken)
+
+
+def test_struck_runs_are_marked() -> None:
+    runs = "".join(
+        f"<a:r><a:rPr {look}/><a:t>{words}</a:t></a:r>"
+        for words, look in (
+            ("Fee ", ""),
+            ("500 ", 'strike="sngStrike"'),
+            ("EUR", 'strike="dblStrike"'),
+            (" 700", 'strike="noStrike"'),
+        )
+    )
+    html = Engine().to_html(Page(presentation(f"|<p:sp><p:txBody><a:p>{runs}</a:p></p:txBody></p:sp>")))
+    assert "Fee </data>" not in html and "<s>500</s> <s>EUR</s> 700" in html

@@ -18,6 +18,7 @@ from tests.pages.formats.documents import (
     words,
 )
 
+from prunus.core.types import Page
 from prunus.pages.formats.rtf.engine import Engine
 
 
@@ -186,3 +187,15 @@ def test_long_documents_take_time_in_proportion(piece: bytes) -> None:
 def test_a_document_that_is_damaged_is_read_or_refused() -> None:
     for broken in mutated(REPORT, 300):
         answers_or_refuses(Engine(), broken)
+
+
+def test_words_moved_up_or_down_are_raised_or_lowered() -> None:
+    body = r"\pard 10{\up6 7} x{\dn4 3}y \up 1{\up0 2}3\par\pard\plain\dropcapli3\dropcapt1\dn4 T\par\pard\plain he end\par"
+    html = Engine().to_html(Page(rtf(body)))
+    assert "<p>10<sup>7</sup> x<sub>3</sub>y <sup>1</sup>2<sup>3</sup></p>" in html
+    assert "<p>T</p>" in html and "<p>he end</p>" in html
+
+
+def test_breaks_of_pages_columns_and_lines_part_words() -> None:
+    html = Engine().to_html(Page(rtf(r"one\page two\column three\softline four\par\page\par end\page\par")))
+    assert "<p>one two three four</p>" in html and "<p>end</p>" in html and html.count("<p>") == 2

@@ -149,7 +149,9 @@ def test_numbers_that_a_cell_raises_or_lowers_are_no_part_of_the_number_before()
     texts = f"<sst><si>{cell('10', 'superscript', '6')}</si><si>{cell('1', 'superscript', 'st')}</si></sst>"
     inline = f'<c t="inlineStr"><is>{cell("H", "subscript", "2")}</is></c><c t="inlineStr"><is><t>2</t></is></c>'
     body = f'<sheetData><row><c t="s"><v>0</v></c><c t="s"><v>1</v></c>{inline}</row></sheetData>'
-    assert "<td>10⁶ a<td>1st a<td>H₂ a<td>2" in cleaned(Engine(), workbook({"S": body}, sharedStrings=texts))
+    assert "<td>10<sup>6</sup> a<td>1<sup>st</sup> a<td>H<sub>2</sub> a<td>2" in cleaned(
+        Engine(), workbook({"S": body}, sharedStrings=texts)
+    )
 
 
 def test_formulas_show_what_was_saved_with_them() -> None:
@@ -374,3 +376,79 @@ def test_formulas_without_a_saved_value_are_counted() -> None:
     found = cleaned(Engine(), workbook({"S": body}))
     assert "2 formulas have no saved value" in found
     assert "<p>7" in found
+
+
+def test_raised_lowered_and_struck_parts_of_cells() -> None:
+    up, gone = '<rPr><vertAlign val="superscript"/></rPr>', "<rPr><strike/></rPr>"
+    plainly = '<rPr><strike val="0"/><vertAlign val="baseline"/></rPr>'
+    shared = (
+        f"<si><r><t>5 x 10</t></r><r>{up}<t>6</t></r><r>{plainly}<t xml:space='preserve'> per m</t></r><r>{up}<t>2</t></r></si>"
+        f"<si><r>{gone}<t>500 </t></r><r>{gone}<t>EUR</t></r><r>{plainly}<t>&#10;700 &lt;EUR&gt;</t></r></si>"
+        f"<si><r><t>not this, </t></r><r>{plainly}<t>but this</t></r></si><si><t>plain</t></si>"
+    )
+    down = '<rPr><vertAlign val="subscript"/></rPr>'
+    cells = "".join(
+        f'<row><c t="s" s="{s}"><v>{v}</v></c><c><v>{v}</v></c></row>' for v, s in ((0, 0), (1, 0), (2, 1), (3, 1))
+    )
+    cells += f'<row><c t="inlineStr"><is><r><t>H</t></r><r>{down}<t>2</t></r><r><t>O</t></r></is></c><c s="1"><v>90</v></c></row>'
+    styles = (
+        f'<styleSheet xmlns="{MAIN}"><fonts><font/><font><strike/></font></fonts><cellXfs><xf/><xf fontId="1"/></cellXfs>'
+        "<dxfs><dxf><font><strike/></font></dxf></dxfs></styleSheet>"
+    )
+    content = workbook(
+        {"A": f"<sheetData>{cells}</sheetData>"}, sharedStrings=f'<sst xmlns="{MAIN}">{shared}</sst>', styles=styles
+    )
+    html = Engine().to_html(Page(content))
+    assert "<td>5 x 10<sup>6</sup> per m<sup>2</sup></td>" in html
+    assert "<td><s>500 EUR</s><br>700 &lt;EUR&gt;</td>" in html
+    assert "<td><s>not this,</s> but this</td>" in html, "a part with a font of its own is not struck by its cell"
+    assert "<td><s>plain</s></td>" in html
+    assert "<td>H<sub>2</sub>O</td><td><s>90</s></td>" in html
+
+
+def test_a_merged_cell_whose_first_row_or_column_is_hidden_shows_in_the_rest() -> None:
+    body = (
+        '<cols><col min="2" max="3" hidden="1"/></cols><sheetData>'
+        '<row r="1"><c r="A1" t="str"><v>Year</v></c><c r="B1" t="str"><v>Total</v></c><c r="F1" t="str"><v>Note</v></c></row>'
+        '<row r="2" hidden="1"><c r="A2" t="str"><v>North</v></c><c r="F2" t="str"><v>gone</v></c></row>'
+        '<row r="3"><c r="F3"><v>2</v></c></row><row r="4"><c r="F4"><v>3</v></c></row></sheetData><mergeCells>'
+        '<mergeCell ref="A2:A4"/><mergeCell ref="B1:E1"/><mergeCell ref="F2:F2"/></mergeCells>'
+    )
+    html = Engine().to_html(Page(workbook({"S": body})))
+    assert '<td rowspan="2">' in html and "North" in html and "gone" not in html
+    assert '<th colspan="2">Total</th>' in html or '<td colspan="2">Total</td>' in html
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "shown"),
+    [
+        (";;;", "secret", ""),
+        ('@" kg"', "5", "5 kg"),
+        ('0.00;-0.00;"nil";"see "@', "page 3", "see page 3"),
+        ("_(* #,##0_);_(* (#,##0);_(@_)", " as it is ", " as it is "),
+        ("@@", "ab", "abab"),
+        ('0;0;0;"no text"', "a", "no text"),
+        ("0.00", "a", "a"),
+        ("General;General;General;General", "a", "a"),
+        ('"x"@', "\ue000\ue005", "x\ue000\ue005"),
+    ],
+)
+def test_texts_in_the_form_of_a_code(code: str, text: str, shown: str) -> None:
+    assert Code(code).format_text(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("code", "number", "shown"),
+    [
+        ("# ##0.00", 1234.5, "1 234.50"),
+        ("# ##0.00", 12, "12.00"),
+        ("# ##0.00", -1234.567, "-1 234.57"),
+        ("# ##0.0#", 999999.999, "1000 000.0"),
+        ('# ##0.00" €"', 0.5, "0.50 €"),
+        ("# ##0.0 %", 12.5, "1 250.0 %"),
+        ("# ##0.0 0", 5, "5"),
+        ("# ##0.00,", 5, "5"),
+    ],
+)
+def test_other_letters_than_commas_part_digits(code: str, number: float, shown: str) -> None:
+    assert Code(code).format_number(number) == shown

@@ -60,7 +60,7 @@ class Engine:
         for title, id, is_hidden in book.sheets:
             link = links.get(id)
             if link is not None and link.kind == "worksheet" and link.target in archive:
-                sheet = _read_sheet(archive, link.target, title, texts.found, styles)
+                sheet = _read_sheet(archive, link.target, title, texts, styles)
                 sheet.is_hidden = is_hidden
                 sections.append(to_markup(sheet, allowance))
         if not any(sections):
@@ -68,7 +68,7 @@ class Engine:
         return document(sections)
 
 
-def _read_sheet(archive: Archive, part: str, title: str, texts: list[str], styles: CellStyles) -> Sheet:
+def _read_sheet(archive: Archive, part: str, title: str, texts: SharedTexts, styles: CellStyles) -> Sheet:
     """Read one sheet with its declared tables, links and comments."""
     reader = Cells(texts, styles, archive.allowance)
     archive.walk(part, reader, lambda: reader.cut_at >= 0)

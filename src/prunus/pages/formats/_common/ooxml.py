@@ -1,21 +1,14 @@
-"""Parts that Word, PowerPoint and Excel files share: relations, document properties, chart data."""
+"""Parts that Word, PowerPoint and Excel files share: relations, document properties, alternatives."""
 
 from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from .allowance import Allowance
-from .write import Cell, escape_text, table
-from .xml import attribute, children, find_path, whole_number
+from .xml import children
 from .zip import Archive
-
-SCRIPTS: Final = {"superscript": "sup", "subscript": "sub"}
-"""The element of HTML for each vertical alignment of a run."""
-
-_MAX_POINTS: Final = 10_000  # rows of the table that shows a chart
 
 
 class Relation(NamedTuple):
@@ -76,48 +69,3 @@ def chosen_branch(element: Element) -> Iterator[Element]:
     if branch is None or not len(branch):
         branch = next(children(element, "mc:Fallback"), None)
     return iter(branch if branch is not None else ())
-
-
-def chart_table(root: Element, allowance: Allowance) -> str:
-    """Return the data of a chart as a table with one column per series. The caption is the chart's title.
-
-    :raises BadPage: the table has more cells than the document may have.
-    """
-    title = "".join(text.text or "" for text in _texts(next(root.iter("c:title"), None)))
-    series = list(root.iter("c:ser"))
-    columns: list[tuple[str, dict[int, str]]] = []
-    names: dict[int, str] = {}
-    for element in series:
-        label = " ".join(_points(find_path(element, "c:tx")).values())
-        names = names or _points(find_path(element, "c:cat")) or _points(find_path(element, "c:xVal"))
-        values = find_path(element, "c:val")
-        columns.append((label, _points(values if values is not None else find_path(element, "c:yVal"))))
-    rows = sorted({*names, *(index for _, points in columns for index in points)})[:_MAX_POINTS]
-    if not columns or not rows:
-        return f"<p>{escape_text(title)}</p>" if title else ""
-    allowance.spend("cells", (len(rows) + 1) * (len(columns) + 1))
-    table_rows: list[list[str | Cell]] = [["", *(escape_text(label) for label, _ in columns)]]
-    for index in rows:
-        name_cell = Cell(escape_text(names.get(index, str(index + 1))), header=True)
-        table_rows.append([name_cell, *(escape_text(points.get(index, "")) for _, points in columns)])
-    return table(table_rows, 1, escape_text(title))
-
-
-def _texts(element: Element | None) -> Iterator[Element]:
-    return element.iter("a:t") if element is not None else iter(())
-
-
-def _points(element: Element | None) -> dict[int, str]:
-    """Return the cached points of a sheet reference, by their index."""
-    texts: dict[int, str] = {}
-    if element is None:
-        return texts
-    for point in element.iter("c:pt"):
-        index, text = whole_number(attribute(point, "idx"), -1), find_path(point, "c:v")
-        if index >= 0 and text is not None:
-            texts[index] = text.text or ""
-    if not texts:
-        text = find_path(element, "c:v")
-        if text is not None and text.text:
-            texts[0] = text.text
-    return texts

@@ -73,8 +73,12 @@ class _Section:
         """Tell whether the section's own condition holds for a number."""
         return self.condition is not None and _HOLDS[self.condition[0]](number, self.condition[1])
 
+    def literal(self, text: str) -> str:
+        """Return a text with the literals in their places."""
+        return _PRIVATE.sub(lambda letter: self.texts[ord(letter[0]) - _LITERALS], text)
+
     def fill(self, text: str) -> str:
-        return _PRIVATE.sub(lambda letter: self.texts[ord(letter[0]) - _LITERALS], text).strip()
+        return self.literal(text).strip()
 
 
 class Code:
@@ -85,6 +89,7 @@ class Code:
 
     def __init__(self, code: str, epoch_1904: bool = False) -> None:
         sections = _sections_of(code)
+        self._for_text = sections[-1] if len(sections) == 4 or "@" in sections[-1].code else None
         if len(sections) > 1 and "@" in sections[-1].code:
             sections.pop()  # it shows texts
         self._sections = sections[:3]
@@ -107,6 +112,18 @@ class Code:
         only_negative = place == 1 and section.condition is None and self._splits_at_zero
         only_negative = only_negative or section.condition == ("<", 0)
         return section.fill(_number(abs(number) if only_negative else number, section.code))
+
+    def format_text(self, text: str) -> str:
+        """Return a text as the code shows it: in the place of its ``@``; '' where its section of the code is empty."""
+        section = self._for_text
+        if section is None or "general" in section.code.lower():
+            return text
+        # piece by piece, since the text may hold the letters that stand for literals
+        first, *pieces = (section.literal(piece) for piece in section.code.split("@"))
+        if not pieces:
+            return first.strip()
+        *inner, last = pieces
+        return text.join((first.lstrip(), *inner, last.rstrip()))
 
     def _place(self, number: float) -> int | None:
         """Return the place of the section that shows a number, or None where none does."""
@@ -195,9 +212,10 @@ def _number(number: float, code: str) -> str:
         return code
     size *= 100 ** min(code.count("%"), 3)
     if len(groups) > 1:
-        if any("." in group[0] or "E" in group[0].upper() for group in groups):
+        *before, last = (group[0].upper() for group in groups)
+        if "E" in last or last.endswith(",") or any("." in group or "E" in group for group in before):
             return plain(number)
-        text = _spread(f"{_rounded(size, 0):.0f}", code)
+        text = _spread_digits(size, code, groups[-1])
     else:
         text = code[: groups[0].start()] + _digits(size, groups[0][0]) + code[groups[0].end() :]
     return sign + text if sign and _NOT_ZERO.search(text) else text  # there is no negative zero
@@ -235,6 +253,21 @@ def _scientific(number: float, pattern: str, step: int, places: int) -> str:
         text = f"{_rounded(exact.scaleb(-power), places):.{places}f}"
     sign = "-" if power < 0 else "+" if "+" in pattern else ""
     return f"{text}E{sign}{str(abs(power)).zfill(pattern.rpartition('E')[2].count('0'))}"
+
+
+def _spread_digits(number: float, code: str, last: re.Match[str]) -> str:
+    """Return a number from 0 whose digits a code groups by other letters than commas: ``# ##0.00``.
+
+    :param last: the last group of digits, which may hold a decimal point.
+    """
+    whole, point, decimals = last[0].partition(".")
+    places = min(len(decimals), 15)
+    optional = min(len(decimals) - len(decimals.rstrip("#?")), places)
+    digits, _, rest = f"{_rounded(number, places):.{places}f}".partition(".")
+    if not point:
+        return _spread(digits, code)
+    shown = _without_zeros(f".{rest}", optional)
+    return _spread(digits, code[: last.start() + len(whole)]).lstrip() + shown + code[last.end() :]
 
 
 def _spread(digits: str, code: str) -> str:

@@ -30,6 +30,7 @@ class Sheet:
     :param comments: (cell as B5, author, text) of the comments on visible cells.
     :param is_hidden: whether the spreadsheet hides the sheet.
     :param marks: the numbers that are written, by the first cell of a row.
+    :param markup: HTML of the cells whose text is struck, raised or lowered in part or as a whole, by place.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Sheet:
     marks: dict[Place, int] = field(default_factory=dict)
     comments: list[tuple[str, str, str]] = field(default_factory=list)
     is_hidden: bool = False
+    markup: dict[Place, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -282,7 +284,7 @@ def _cell(sheet: Sheet, place: Place) -> str | Cell:
 
 
 def _cell_html(sheet: Sheet, place: Place) -> str:
-    text = escape_lines(sheet.cells.get(place, ""))
+    text = sheet.markup.get(place) or escape_lines(sheet.cells.get(place, ""))
     target = sheet.links.get(place, "")
     if place in sheet.marks:
         text = f'<data value="row-{sheet.marks[place]}">{text}</data>'

@@ -10,12 +10,11 @@ from itertools import islice
 from typing import Final
 
 from ....core.text.numbers import bounded_float, bounded_int
-from ...text_forms import script_letters
 from .._common.allowance import Allowance
-from .._common.ooxml import SCRIPTS
 from .._common.xml import whole_number
 from .numbers import BUILT_IN, Code, plain
 from .regions import Place, Sheet, unsaved_formulas
+from .rich import CellLook, RunCollector, Runs, is_on, rich_markup
 
 _REFERENCE: Final = re.compile(r"\$?([A-Za-z]{1,3})\$?(\d{1,7})")
 _ESCAPE: Final = re.compile(r"_x([0-9A-Fa-f]{4})_")
@@ -24,6 +23,8 @@ _MAX_ROWS: Final = 1_048_576
 _MAX_SPANS: Final = 50_000  # merges, filters and links of a sheet, each
 _MAX_TABLES: Final = 500  # declared tables of a sheet that are read
 _MAX_STYLES: Final = 70_000
+_MAX_HIDDEN: Final = 4 << 20  # letters of hidden cells that are kept
+_TEXTS: Final = ("s", "str", "inlineStr")  # types of cells with text
 _LONG: Final = 32_768  # characters of a cell; Excel itself stops at 32,767
 
 
@@ -75,91 +76,97 @@ class Book(_TextListener):
             self.sheets.append((attrs.get("name", ""), attrs.get("id", ""), attrs.get("state") == "hidden"))
 
 
-class _Runs(_TextListener):
-    """The runs of a text in a cell, which may be raised or lowered."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._script = ""
-
-    def begin_run(self, name: str, attrs: Mapping[str, str]) -> None:
-        """Note how the letters of a run stand."""
-        if name == "r":
-            self._script = ""
-        elif name == "vertAlign":
-            self._script = SCRIPTS.get(attrs.get("val", ""), "")
-
-    def take_run(self) -> str:
-        """Return the text of a run, its number in letters of a superscript or subscript."""
-        text = self.take()
-        return script_letters(text, self._script) if self._script else text
-
-
-class SharedTexts(_Runs):
-    """The shared strings, without phonetic readings."""
+class SharedTexts(_TextListener):
+    """The shared strings, without phonetic readings; ``rich`` holds the parts of those with a look of their own."""
 
     def __init__(self, allowance: Allowance) -> None:
         super().__init__()
         self.found: list[str] = []
+        self.rich: dict[int, Runs] = {}
         self._allowance = allowance
-        self._runs: list[str] = []
+        self._parts = RunCollector()
         self._phonetic = False
 
     def start(self, name: str, attrs: Mapping[str, str]) -> None:
         """Begin a string, a phonetic reading or a run. Text between elements is dropped."""
-        self.begin_run(name, attrs)
         if name == "si":
-            self._runs, self._script = [], ""
+            self._parts.clear()
         elif name == "rPh":
             self._phonetic = True
         elif name == "t":
             self.take()
+        else:
+            self._parts.start(name, attrs)
 
     def end(self, name: str) -> None:
         """Record a run, or a whole string."""
         if name == "t" and not self._phonetic:
-            self._runs.append(self.take_run())
+            self._parts.add(self.take())
         elif name == "rPh":
             self._phonetic = False
         elif name == "si":
-            text = decode_escapes("".join(self._runs))[:_LONG]
+            runs = self._parts.runs
+            text = decode_escapes("".join(part for part, _ in runs))[:_LONG]
             self._allowance.spend("shared_letters", len(text) + 1)
+            if len(text) < _LONG and any(look is not None for _, look in runs):
+                self.rich[len(self.found)] = [(decode_escapes(part), look) for part, look in runs]
             self.found.append(text)
 
 
 class CellStyles(_TextListener):
-    """The number format of each cell style."""
+    """The number format and the look of each cell style."""
 
     def __init__(self, epoch_1904: bool) -> None:
         super().__init__()
         self._epoch_1904 = epoch_1904
         self._codes: dict[int, str] = dict(BUILT_IN)
         self._formats: list[int] = []
-        self._inside = False
+        self._fonts: list[int] = []  # of the cell styles
+        self._struck: set[int] = set()  # fonts
+        self._font = -1
+        self._list = ""  # the list that is read
         self._made: dict[int, Code | None] = {}
 
     def start(self, name: str, attrs: Mapping[str, str]) -> None:
         """Record a format code, or the format id of a cell style."""
         if name == "numFmt" and len(self._codes) < _MAX_STYLES:
             self._codes[whole_number(attrs.get("numFmtId"))] = attrs.get("formatCode", "")
-        elif name == "cellXfs":
-            self._inside = True
-        elif name == "xf" and self._inside and len(self._formats) < _MAX_STYLES:
+        elif name in ("cellXfs", "fonts"):
+            self._list = name
+        elif name == "font" and self._list == "fonts":
+            self._font += 1
+        elif name == "strike" and self._list == "fonts" and is_on(attrs) and self._font < _MAX_STYLES:
+            self._struck.add(self._font)
+        elif name == "xf" and self._list == "cellXfs" and len(self._formats) < _MAX_STYLES:
             self._formats.append(whole_number(attrs.get("numFmtId")))
+            self._fonts.append(whole_number(attrs.get("fontId")))
 
     def end(self, name: str) -> None:
-        """Leave the list of cell styles."""
-        if name == "cellXfs":
-            self._inside = False
+        """Leave the list of cell styles or fonts."""
+        if name == self._list:
+            self._list = ""
+
+    def look(self, style: int) -> CellLook:
+        """Return how the words of a cell of this style look."""
+        return CellLook(struck=0 <= style < len(self._fonts) and self._fonts[style] in self._struck)
 
     def format_number(self, number: float, style: int) -> str:
         """Return a number as a cell of this style shows it."""
+        parsed = self._code(style)
+        return parsed.format_number(number) if parsed else plain(number)
+
+    def format_text(self, text: str, style: int) -> str:
+        """Return a text as a cell of this style shows it."""
+        parsed = self._code(style)
+        return parsed.format_text(text) if parsed else text
+
+    def _code(self, style: int) -> Code | None:
+        """Return the number format of a style; None for General."""
         format_id = self._formats[style] if 0 <= style < len(self._formats) else 0
         if format_id not in self._made:
             code = self._codes.get(format_id, "")
             self._made[format_id] = Code(code, self._epoch_1904) if code and code != "General" else None
-        parsed = self._made[format_id]
-        return parsed.format_number(number) if parsed else plain(number)
+        return self._made[format_id]
 
 
 class DeclaredTable(_TextListener):
@@ -206,12 +213,16 @@ class Comments(_TextListener):
                 self.found.append((self._cell, self._author, text))
 
 
-class Cells(_Runs):
+class Cells(_TextListener):
     """The cells of a sheet, and its hidden rows and columns."""
 
-    def __init__(self, texts: Sequence[str], styles: CellStyles, allowance: Allowance) -> None:
+    def __init__(self, texts: SharedTexts, styles: CellStyles, allowance: Allowance) -> None:
         super().__init__()
         self._texts, self._styles, self._allowance = texts, styles, allowance
+        self._parts = RunCollector()  # of a text inside a cell
+        self._markup: dict[Place, str] = {}
+        self._unseen: dict[Place, tuple[str, str]] = {}  # text and HTML of hidden cells, which may be merged
+        self._hidden_letters = 0
         self.filters: list[tuple[Place, Place]] = []
         self.link_ids: dict[Place, str] = {}
         self.targets: dict[Place, str] = {}
@@ -230,14 +241,13 @@ class Cells(_Runs):
 
     def start(self, name: str, attrs: Mapping[str, str]) -> None:
         """Enter a row or a cell, or record a range: hidden columns, a merge, a filter, a link."""
-        self.begin_run(name, attrs)
         if name == "c":
-            self._script = ""
             self._row = max(0, self._row)  # a cell may stand in no row
             place = place_of(attrs.get("r", "")) or (self._row, self._column + 1)
             self._column = place[1]
             self._kind, self._style, self._value = attrs.get("t", "n"), whole_number(attrs.get("s")), ""
             self._is_computed = False
+            self._parts.clear()
         elif name in ("v", "t"):
             self.take()
         elif name == "rPh":
@@ -261,31 +271,52 @@ class Cells(_Runs):
             start = place_of(attrs.get("ref", "").partition(":")[0])
             if start and attrs.get("id") and len(self.link_ids) < _MAX_SPANS:
                 self.link_ids[start] = attrs["id"]
+        else:
+            self._parts.start(name, attrs)
 
     def end(self, name: str) -> None:
         """Record the text of a cell."""
         if name == "v" or (name == "t" and not self._phonetic):
-            text = self.take_run()
+            text = self.take()
             self._value += text if len(self._value) < _LONG else ""
+            if name == "t":
+                self._parts.add(decode_escapes(text))
         elif name == "rPh":
             self._phonetic = False
         elif name == "c" and (self._value or self._is_computed):
-            text = self._cell_text(self._value) if self._value else ""
+            stated = self._cell_text(self._value) if self._value else ""
+            text = self._styles.format_text(stated, self._style) if self._kind in _TEXTS else stated
             place = (self._row, self._column)
             visible = self._row not in self._hidden_rows and self._column not in self._hidden_columns
             self._unsaved += visible and not self._value and self._kind != "str"  # a formula may give an empty text
             if visible and text.strip() and self.cut_at < 0 and 0 <= self._column < _MAX_COLUMNS:
-                if self._allowance.take("letters", len(text)) and self._allowance.take("cells"):
+                markup = self._markup_of(text, stated)
+                if self._allowance.take("letters", len(markup or text)) and self._allowance.take("cells"):
                     self._found[place] = text
+                    if markup:
+                        self._markup[place] = markup
                 else:
                     self.cut_at = self._row
+            elif not visible and text.strip() and self.cut_at < 0 and self._hidden_letters < _MAX_HIDDEN:
+                self._hidden_letters += len(text) + 100
+                self._unseen[place] = (text, self._markup_of(text, stated))
+
+    def _markup_of(self, text: str, stated: str) -> str:
+        """Return the HTML of a text with a look; '' for none. A format that changes the text hides its parts."""
+        return rich_markup(text, self._runs(text) if text == stated else (), self._styles.look(self._style))
+
+    def _runs(self, text: str) -> Runs:
+        """Return the parts of the text of a cell that have a look of their own; none for a text that was cut."""
+        if self._kind == "s":
+            return self._texts.rich.get(whole_number(self._value, -1), ())
+        return self._parts.runs if self._kind == "inlineStr" and len(text) < _LONG else ()
 
     def _cell_text(self, text: str) -> str:
         """Return the text of a cell from its raw value and its type."""
         kind = self._kind
         if kind == "s":
             number = whole_number(text, -1)
-            return self._texts[number] if 0 <= number < len(self._texts) else ""
+            return self._texts.found[number] if 0 <= number < len(self._texts.found) else ""
         if kind == "b":
             return "TRUE" if text.strip() in ("1", "true") else "FALSE"
         if kind in ("str", "inlineStr"):
@@ -301,6 +332,7 @@ class Cells(_Runs):
         :param headers: ranges whose first row is a header.
         """
         hidden_rows, hidden_columns = sorted(self._hidden_rows), sorted(self._hidden_columns)
+        self._show_merged(hidden_rows, hidden_columns)
         spans = self._visible_spans(hidden_rows, hidden_columns)
         rows = _renumbered({row for row, _ in self._found}, hidden_rows)
         columns = _renumbered({column for _, column in self._found}, hidden_columns)
@@ -310,6 +342,7 @@ class Cells(_Runs):
             if row not in self._hidden_rows and column not in self._hidden_columns:
                 sheet.comments.append(said)
         sheet.cells = {(rows[row], columns[column]): text for (row, column), text in self._found.items()}
+        sheet.markup = {(rows[row], columns[column]): markup for (row, column), markup in self._markup.items()}
         for (row, column), size in spans:
             sheet.spans[rows[row], columns[column]] = size
         for place, target in self.targets.items():
@@ -330,6 +363,21 @@ class Cells(_Runs):
             sheet.notes.append(f"The sheet is cut at row {self.cut_at + 1:,}: the limit of cells is reached.")
         return sheet
 
+    def _show_merged(self, hidden_rows: Sequence[int], hidden_columns: Sequence[int]) -> None:
+        """Move the text of a merged cell, whose first row or column is hidden, to its first visible place."""
+        for number, ((top, left), (bottom, right)) in enumerate(self._spans):
+            if (top, left) not in self._unseen:
+                continue
+            row, column = _first_visible(top, hidden_rows), _first_visible(left, hidden_columns)
+            text, markup = self._unseen[top, left]
+            if row > bottom or column > right or (row, column) in self._found:
+                continue
+            if self._allowance.take("letters", len(markup or text)) and self._allowance.take("cells"):
+                self._spans[number] = ((row, column), (bottom, right))
+                self._found[row, column] = text
+                if markup:
+                    self._markup[row, column] = markup
+
     def _visible_spans(self, hidden_rows: Sequence[int], hidden_columns: Sequence[int]) -> list[tuple[Place, Place]]:
         """Return the merged cells with text: their first place, and their visible (rows, columns)."""
         visible: list[tuple[Place, Place]] = []
@@ -341,6 +389,19 @@ class Cells(_Runs):
             if down * across > 1:
                 visible.append(((top, left), (down, across)))
         return visible
+
+
+def _first_visible(number: int, hidden: Sequence[int]) -> int:
+    """Return the first number from ``number`` that is not hidden.
+
+    :param hidden: sorted numbers.
+    """
+    first = bisect_left(hidden, number)
+    if first == len(hidden) or hidden[first] != number:
+        return number
+    # in a row of numbers without a gap, each stands as far from its position as the first does
+    places = range(first, len(hidden))
+    return number + bisect_right(places, hidden[first] - first, key=lambda at: hidden[at] - at)
 
 
 def _renumbered(numbers: Iterable[int], hidden: Sequence[int]) -> dict[int, int]:

@@ -11,12 +11,13 @@ from xml.etree.ElementTree import Element
 
 from ....core.text.numbers import bounded_int
 from .._common.body import Body
+from .._common.charts import chart_table
 from .._common.omml import tex
-from .._common.ooxml import SCRIPTS, Relation, chart_table, chosen_branch
+from .._common.ooxml import Relation, chosen_branch
 from .._common.symbols import is_symbol_font, symbol, symbols
 from .._common.xml import attribute, children, find_path, whole_number
 from .._common.zip import Archive
-from .styles import WordStyle, WordStyles, is_on
+from .styles import WordStyle, WordStyles, is_on, is_struck, script_of
 
 _IGNORED: Final = frozenset(
     """w:del w:moveFrom w:pPr w:rPr w:commentRangeStart w:commentRangeEnd w:commentReference w:instrText
@@ -25,6 +26,7 @@ _IGNORED: Final = frozenset(
 )
 _WEB: Final = ("http://", "https://", "mailto:", "ftp://")
 _LINK: Final = re.compile(r'\s*HYPERLINK\s+(?:\\l\s+)?"?([^"\s]+)"?', re.IGNORECASE)
+_SILENT: Final = re.compile(r"\s*+(?:SET|ASK)\s", re.IGNORECASE)
 _EMPHASIS: Final = re.compile(r"</?(?:b|i)>")
 _NO_STYLE: Final = WordStyle()
 
@@ -34,9 +36,11 @@ class _Field:
     """An open field: its instruction, then its result, which is shown unless the field is a box or a choice of a form.
 
     :param is_in_link: whether a field around it is a link.
+    :param is_part: whether it stands in the instruction of a field around it, whose result alone is shown.
     """
 
     is_in_link: bool
+    is_part: bool
     instruction: list[str] = field(default_factory=list)
     shown: bool = False
     is_link: bool = False
@@ -79,7 +83,7 @@ class WordRuns:
         self._fields = []
         html = self._inline_html(elements, style)
         html += self._close_fields()
-        for tag in ("b", "i", "code"):
+        for tag in ("b", "i", "s", "code"):
             html = html.replace(f"</{tag}><{tag}>", "")
         return html
 
@@ -117,7 +121,10 @@ class WordRuns:
                 self.document.archive.allowance.spend("letters", len(address))
                 parts.append(_link_html(self._inline_html(child, style), address))
             elif tag == "w:fldSimple":
-                match = _LINK.match(child.get("w:instr", ""))
+                instruction = child.get("w:instr", "")
+                if _SILENT.match(instruction):
+                    continue
+                match = _LINK.match(instruction)
                 parts.append(_link_html(self._inline_html(child, style), match[1] if match else ""))
             elif tag in ("m:oMath", "m:oMathPara"):
                 parts.append(f'<code class="math">{escape(" ".join(tex(child).split()), quote=False)}</code>')
@@ -144,16 +151,13 @@ class WordRuns:
             return html
         core = html.strip()
         before, after = html[: len(html) - len(html.lstrip())], html[len(html.rstrip()) :]
-        raised = find_path(props, "w:vertAlign")
-        script = SCRIPTS.get(attribute(raised, "w:val"), "") if raised is not None else run_style.script
+        script = script_of(props, run_style.script or style.script)
         is_code = run_style.code and not style.code
         italic, bold = (find_path(props, key) for key in ("w:i", "w:b"))
-        strikes = [find_path(props, key) for key in ("w:strike", "w:dstrike")]
-        is_struck = run_style.struck or style.struck if strikes == [None, None] else any(map(is_on, strikes))
         for tag, wanted in (
             (script, bool(script) and not core.startswith("<sup")),
             ("code", is_code),
-            ("s", is_struck),
+            ("s", is_struck(props, run_style.struck or style.struck)),
             ("i", is_on(italic) if italic is not None else run_style.italic),
             ("b", is_on(bold) if bold is not None else run_style.bold),
         ):
@@ -170,7 +174,7 @@ class WordRuns:
             if self._fields and not self._fields[-1].shown:
                 self._fields[-1].instruction.append(part.text or "")
             return ""
-        if self._fields and not self._fields[-1].shown:
+        if self._fields and (self._fields[-1].is_part or not self._fields[-1].shown):
             return ""  # nothing shows between a field's instruction and its result
         if tag == "w:t":
             text = part.text or ""
@@ -178,7 +182,7 @@ class WordRuns:
         if tag in ("w:tab", "w:ptab"):
             return "\t"
         if tag in ("w:br", "w:cr"):
-            return " " if part.get("w:type") in ("page", "column") else "<br>"
+            return " " if part.get("w:type") in ("page", "column") else "<br>"  # both part words
         if tag == "w:noBreakHyphen":
             return "\u2011"
         if tag == "w:sym":
@@ -205,17 +209,20 @@ class WordRuns:
         """Track a field from its instruction to its result. Only the address of a link is used."""
         kind = part.get("w:fldCharType")
         if kind == "begin":
-            self._fields.append(
-                _Field(bool(self._fields) and (self._fields[-1].is_in_link or self._fields[-1].is_link))
-            )
+            around = self._fields[-1] if self._fields else None
+            is_part = around is not None and (around.is_part or not around.shown)
+            self._fields.append(_Field(around is not None and (around.is_in_link or around.is_link), is_part))
             choice = _choice(find_path(part, "w:ffData"))
-            if choice and all(around.shown for around in self._fields[:-1]):
+            if choice and not is_part:
                 self._fields[-1].is_choice = True
                 return escape(choice, quote=False)
         elif kind == "separate" and self._fields and not (self._fields[-1].shown or self._fields[-1].is_choice):
             opened = self._fields[-1]
-            match = _LINK.match("".join(opened.instruction))
-            address = match[1] if match else ""
+            instruction = "".join(opened.instruction)
+            if _SILENT.match(instruction):
+                return ""  # its result goes into a bookmark
+            match = _LINK.match(instruction)
+            address = match[1] if match and not opened.is_part else ""
             opened.shown, opened.is_link = True, address.lower().startswith(_WEB) and not opened.is_in_link
             return f'<a href="{escape(address)}">' if opened.is_link else ""
         elif kind == "end" and self._fields:
@@ -234,6 +241,9 @@ class WordRuns:
 
     def _collect_drawing(self, drawing: Element) -> None:
         """Collect the alt text of a picture, the data of a chart, the text of boxes and diagrams."""
+        frames = [frame for frame in drawing if frame.tag in ("wp:anchor", "wp:inline")]
+        if any(attribute(find_path(frame, "wp:docPr"), "hidden") in ("1", "true") for frame in frames):
+            return
         boxes = [*drawing.iter("w:txbxContent")]
         for shape in (*drawing.iter("wp:docPr"), *drawing.iter("v:shape"), *drawing.iter("v:rect")):
             alt = shape.get("descr") or shape.get("alt") or shape.get("title") or ""

@@ -9,7 +9,6 @@ from typing import Final
 from xml.etree.ElementTree import Element
 
 from ....core.text.numbers import bounded_int
-from .._common.ooxml import SCRIPTS
 from .._common.xml import attribute, children, find_path, whole_number
 from .._common.zip import Archive
 
@@ -23,12 +22,8 @@ _KINDS: Final = {
 }  # fmt: skip
 _MAX_LEVELS: Final = 9  # Word has no more
 _MAX_LABEL: Final = 200  # characters of the label of a numbered paragraph, which every paragraph repeats
+_SCRIPTS: Final = {"superscript": "sup", "subscript": "sub"}
 _OFF: Final = frozenset({"0", "false", "off"})
-
-
-_SWITCHES: Final = (
-    ("w:vanish", "hidden"), ("w:b", "bold"), ("w:i", "italic"), ("w:strike", "struck"), ("w:dstrike", "struck"),
-)  # fmt: skip
 
 
 def is_on(element: Element | None) -> bool:
@@ -50,7 +45,7 @@ class WordStyle:
     bold: bool = False
     italic: bool = False
     struck: bool = False
-    script: str = ""  # sup or sub
+    script: str = ""  # sup, sub or ''
     font: str = ""
 
 
@@ -126,12 +121,24 @@ def _apply(style: WordStyle, element: Element) -> None:
     if list_depth and style.number:  # Word gives each of these styles a separate numbering and uses its first level
         style.number = (style.number[0], max(style.number[1], whole_number(list_depth[1]) - 1))
     style.font = attribute(find_path(run_props, "w:rFonts"), "w:ascii") or style.font
-    raised = find_path(run_props, "w:vertAlign")
-    style.script = SCRIPTS.get(attribute(raised, "w:val"), "") if raised is not None else style.script
-    for key, flag in _SWITCHES:
+    for key, flag in (("w:vanish", "hidden"), ("w:b", "bold"), ("w:i", "italic")):
         switch = find_path(run_props, key)
         if switch is not None:
             setattr(style, flag, is_on(switch))
+    style.struck = is_struck(run_props, style.struck)
+    style.script = script_of(run_props, style.script)
+
+
+def is_struck(props: Element | None, otherwise: bool) -> bool:
+    """Tell whether run properties strike words through, once or twice; ``otherwise`` where they do not say."""
+    strikes = [find_path(props, key) for key in ("w:strike", "w:dstrike")]
+    return otherwise if strikes == [None, None] else any(map(is_on, strikes))
+
+
+def script_of(props: Element | None, otherwise: str) -> str:
+    """Return the element of raised or lowered words, '' for those on the line; ``otherwise`` if unsaid."""
+    place = find_path(props, "w:vertAlign")
+    return otherwise if place is None else _SCRIPTS.get(attribute(place, "w:val"), "")
 
 
 def number_of(props: Element | None) -> tuple[str, int] | None:

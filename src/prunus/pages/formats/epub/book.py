@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import posixpath
 import re
+from html import escape, unescape
 from typing import Final
 from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
+from ....core.errors import BadPage
 from ....core.types import Page
+from ...clean.cascade import MAX_CSS
 from ...clean.parse import MAX_BYTES, decode
 from ...clean.xhtml import html_of
 from .._common.allowance import Allowance
@@ -30,6 +33,10 @@ _INTERNAL_LINK: Final = re.compile(
 )
 _NOTE_MARK: Final = re.compile(r"<a\b[^<>]*?\b(?:epub:type|role)\s*=\s*[\"'][\w\s-]*noteref[^<>]*>", re.IGNORECASE)
 _STYLE: Final = re.compile(r"<style\b[^<>]*+>([^<]*+)</style", re.IGNORECASE)
+_LINK: Final = re.compile(r"<link\b([^<>]*+)>", re.IGNORECASE)
+_ATTRIBUTE: Final = re.compile(r"\s(rel|href|media)\s{0,9}=\s{0,9}(?:\"([^\"]*+)\"|'([^']*+)')", re.IGNORECASE)
+_CLASSED: Final = re.compile(r"\sclass\s{0,9}=", re.IGNORECASE)
+_MAX_HEAD: Final = 100_000  # letters of a chapter before its body, where style sheets are linked
 _MAX_CHAPTERS: Final = 5_000
 
 
@@ -51,11 +58,15 @@ def book_html(page: Page) -> str:
     _refuse_protected(archive, chapters)
     parts, size = [], 0
     styles: dict[str, None] = {}  # what a chapter's style hides, no reader sees
+    linked: list[dict[tuple[str, str], None]] = []  # of each chapter that may be styled
     for chapter in chapters:
         if chapter in archive:
             content = archive.read(chapter)
             archive.allowance.spend("items", content.count(b"<") // 2)
-            parts.append(_chapter(content, styles))
+            text = html_of(decode(content))
+            parts.append(_chapter(text, styles))
+            if _CLASSED.search(text):
+                linked.append(_linked_sheets(text, chapter))
             size += len(parts[-1])
             if size > MAX_BYTES:
                 raise archive.fault(f"its chapters are over the limit of {MAX_BYTES >> 20} MiB; split the book")
@@ -65,7 +76,9 @@ def book_html(page: Page) -> str:
         raise archive.fault("the EPUB book has no chapters that can be read")
     metadata = _metadata(root)
     about = {"author": metadata.get("creator", ""), "published": metadata.get("date", "")}
-    body[0] = f"<style>{''.join(styles)}</style>{body[0]}" if styles else body[0]
+    inside = "".join(styles)
+    sheets = _shared_sheets(archive, linked, MAX_CSS - len(inside))
+    body[0] = f"{sheets}<style>{inside}</style>{body[0]}" if styles else sheets + body[0]
     return document(body, metadata.get("title", ""), metadata.get("language", ""), **about)
 
 
@@ -105,12 +118,46 @@ def _refuse_protected(archive: Archive, chapters: list[str]) -> None:
             )
 
 
-def _chapter(content: bytes, styles: dict[str, None]) -> str:
+def _linked_sheets(text: str, chapter: str) -> dict[tuple[str, str], None]:
+    """Return the style sheets that a chapter links, in order, as (part, media)."""
+    found: dict[tuple[str, str], None] = {}
+    for link in _LINK.findall(text, 0, min(text.find("<body") % (len(text) + 1), _MAX_HEAD)):
+        said = {name.lower(): double or single for name, double, single in _ATTRIBUTE.findall(link)}
+        target = unquote(unescape(said.get("href", "")).partition("#")[0])
+        if said.get("rel", "").strip().lower() == "stylesheet" and target and "://" not in target:
+            part = posixpath.normpath(posixpath.join(posixpath.dirname(chapter), target))
+            found[part, unescape(said.get("media", ""))] = None
+    return found
+
+
+def _shared_sheets(archive: Archive, linked: list[dict[tuple[str, str], None]], room: int) -> str:
+    """Return the style sheets that all chapters link, since the same class may mean something else in another sheet.
+
+    :param room: letters that they may have; of more, none is read.
+    """
+    shared = linked[0] if linked else {}
+    styles = ""
+    for part, media in shared:
+        if part not in archive or not all((part, media) in sheets for sheets in linked):
+            continue
+        try:
+            css = decode(archive.read(part))
+        except BadPage:  # the chapters are whole without it
+            continue
+        room -= len(css)
+        if room < 0:
+            return ""
+        if "<" not in css:
+            styles += f'<style media="{escape(media)}">{css}</style>'
+    return styles
+
+
+def _chapter(text: str, styles: dict[str, None]) -> str:
     """Return the body of a chapter, rewritten so that an HTML parser reads it as XHTML means it.
 
+    :param text: the chapter as HTML.
     :param styles: gets the style sheets inside the chapter; chapters repeat most of them.
     """
-    text = html_of(decode(content))
     body = _BODY.search(text)
     if body:
         styles.update(dict.fromkeys(_STYLE.findall(text, 0, body.start())))

@@ -6,6 +6,8 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator
 from html import escape, unescape
+from itertools import groupby
+from operator import itemgetter
 from typing import Final
 from xml.etree.ElementTree import Element
 
@@ -85,6 +87,7 @@ _SHAPES: Final = frozenset(
     """draw:frame draw:a draw:g draw:custom-shape draw:rect draw:ellipse draw:line draw:polygon draw:path
     draw:connector draw:caption draw:control""".split()
 )
+_STRIKE: Final = re.compile(r"</?s>")
 _TAG: Final = re.compile(r"(<[^<>]*>)")
 _WEB: Final = ("http://", "https://", "mailto:", "ftp://")
 _MAX_SPACES: Final = 200
@@ -171,7 +174,7 @@ class _Document:
         if style.hidden or any(child.tag == "text:hidden-paragraph" for child in element):
             return
         beside = Body()
-        text = self._inline_html(element, beside).strip()
+        text = (self._struck_html if style.struck else self._inline_html)(element, beside).strip()
         level = element.get("text:outline-level", "1") if element.tag == "text:h" else ""
         if text and (level or style.title):
             depth = max(1, whole_number(level, 1, most=6))
@@ -228,6 +231,22 @@ class _Document:
             parts.append(self._part_html(child, beside))
             parts.append(escape(_one_line(child.tail), quote=False))
         return "".join(parts)
+
+    def _struck_html(self, element: Element, beside: Body) -> str:
+        """Return the text of a paragraph whose style strikes it through, but for the spans that say otherwise."""
+        parts = [(escape(_one_line(element.text), quote=False), True)]
+        for child in element:
+            self.allowance.spend("items")
+            is_struck = not self.styles.get(child.get("text:style-name", "")).unstruck
+            parts += [(self._part_html(child, beside), is_struck), (escape(_one_line(child.tail), quote=False), True)]
+        html = ""
+        for is_struck, pieces in groupby((part for part in parts if part[0]), key=itemgetter(1)):
+            joined = "".join(piece for piece, _ in pieces)
+            if is_struck and (core := _STRIKE.sub("", joined.strip())):
+                before = len(joined) - len(joined.lstrip())
+                joined = f"{joined[:before]}<s>{core}</s>{joined[len(joined.rstrip()) :]}"
+            html += joined
+        return html
 
     def _part_html(self, child: Element, beside: Body) -> str:
         tag = child.tag

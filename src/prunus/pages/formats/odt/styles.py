@@ -28,6 +28,7 @@ class OdtStyle:
     italic: bool = False
     raised: str = ""
     struck: bool = False
+    unstruck: bool = False  # it says that nothing is struck
     font: str = ""
 
 
@@ -38,6 +39,14 @@ class ListLevel:
     tag: str = "ul"
     kind: str = ""
     start: int = 1
+
+
+def raised_by(position: str) -> str:
+    """Return the element of words at a text position: ``sup``, ``sub``, or '' on the line."""
+    place = position.strip().partition(" ")[0]
+    if place == "super" or place[:1] in tuple("123456789"):
+        return "sup"
+    return "sub" if place[:1] in ("s", "-") else ""
 
 
 class OdtStyles:
@@ -73,10 +82,7 @@ class OdtStyles:
     def _applied(self, style: OdtStyle, name: str) -> OdtStyle:
         props = find_path(self._elements.get(name), "style:text-properties")
         weight, slant = attribute(props, "fo:font-weight"), attribute(props, "fo:font-style")
-        place = attribute(props, "style:text-position").split(" ")[0]
-        raised = style.raised
-        if place:
-            raised = "sup" if place == "super" or place[:1] in "123456789" else "sub" if place[0] in "s-" else ""
+        place = attribute(props, "style:text-position")
         shown = attribute(props, "text:display")
         struck = attribute(props, "style:text-line-through-style") or attribute(props, "style:text-line-through-type")
         return replace(
@@ -88,8 +94,9 @@ class OdtStyles:
             hidden=shown in ("none", "condition") if shown else style.hidden,
             bold=weight in _HEAVY if weight else style.bold,
             italic=slant in ("italic", "oblique") if slant else style.italic,
-            raised=raised,
+            raised=raised_by(place) if place else style.raised,
             struck=struck != "none" if struck else style.struck,
+            unstruck=struck == "none" if struck else style.unstruck,
             font=attribute(props, "style:font-name") or attribute(props, "fo:font-family").strip("'") or style.font,
         )
 

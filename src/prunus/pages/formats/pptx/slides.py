@@ -13,8 +13,9 @@ from ....core.types import Page
 from ...asides import HIDDEN, NOTES, aside, comment
 from .._common.allowance import Allowance
 from .._common.body import Body
+from .._common.charts import chart_table
 from .._common.omml import tex
-from .._common.ooxml import Relation, chart_table, chosen_branch, main_part, properties, relations
+from .._common.ooxml import Relation, chosen_branch, main_part, properties, relations
 from .._common.write import Cell, document, table, with_mark
 from .._common.xml import attribute, children, find_path, whole_number
 from .._common.zip import Archive
@@ -64,7 +65,7 @@ def inline(paragraph: Element, links: Mapping[str, Relation], allowance: Allowan
             parts += [_math(formula) for formula in chosen_branch(child)]
         elif child.tag == "a14:m":
             parts.append(_math(child))
-    return "".join(parts).replace("</b><b>", "").replace("</i><i>", "")
+    return "".join(parts).replace("</b><b>", "").replace("</i><i>", "").replace("</s><s>", "")
 
 
 def _math(element: Element) -> str:
@@ -83,6 +84,7 @@ def _run(run: Element, links: Mapping[str, Relation], allowance: Allowance) -> s
     script = {"-": "sub"}.get(shift[:1], "sup") if shift.lstrip("-").strip("0%") else ""
     for tag, wanted in (
         (script, bool(script)),
+        ("s", attribute(props, "strike", "noStrike") != "noStrike"),
         ("i", attribute(props, "i") == "1"),
         ("b", attribute(props, "b") == "1"),
     ):

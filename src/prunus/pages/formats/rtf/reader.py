@@ -54,6 +54,7 @@ _OF_ROWS: Final = frozenset("trowd trhdr cellx clmrg clvmgf clvmrg".split())
 """Words that describe the row of a table."""
 
 _CHARACTERS: Final = {
+    "page": " ", "column": " ", "softline": " ",
     "tab": "\t", "line": "\v", "lbr": "\v", "emdash": "—", "endash": "–", "emspace": "\u2003", "enspace": "\u2002",
     "bullet": "•", "lquote": "‘", "rquote": "’", "ldblquote": "“", "rdblquote": "”", "zwj": "\u200d", "zwnj": "\u200c",
 }  # fmt: skip
@@ -237,6 +238,8 @@ class RtfReader:
             state.look = replace(state.look, struck=on)
         elif word in ("super", "sub"):
             state.look = replace(state.look, raised=("sup" if word == "super" else "sub") if on else "")
+        elif word in ("up", "dn") and not state.paragraph.is_drop_cap:
+            state.look = replace(state.look, raised=("sup" if word == "up" else "sub") if on else "")
         elif word == "nosupersub":
             state.look = replace(state.look, raised="")
         elif word == "v":
@@ -268,6 +271,8 @@ class RtfReader:
             props.style = self.styles.get(number or 0, "")
         elif word == "outlinelevel":
             props.outline = number if number is not None and 0 <= number < 9 else 9
+        elif word == "dropcapli":
+            props.is_drop_cap = bool(number)
         elif word == "ls":
             props.listed = bool(number)
         elif word == "ilvl":

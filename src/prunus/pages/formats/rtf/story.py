@@ -34,6 +34,7 @@ class Paragraph:
     listed: bool = False
     level: int = 0
     depth: int = 0  # tables around the paragraph
+    is_drop_cap: bool = False  # a large first letter, which is lowered to the lines beside it
 
 
 @dataclass(frozen=True, slots=True)
