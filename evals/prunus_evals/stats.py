@@ -1,7 +1,11 @@
-"""Means over questions with 95 % intervals from a paired bootstrap over pages; none where the pages are too few."""
+"""Means over questions with 95 % intervals over pages; none where the pages are too few.
+
+Shares (each value 0 or 1) have Wilson's interval, everything else that of a paired bootstrap.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,6 +19,9 @@ SAMPLES = 2000
 SEED = 20261121
 FEWEST = 10
 """Pages that an interval needs: a bootstrap over fewer draws few different samples, and its ends are nearly theirs."""
+
+_NORMAL = 1.959964
+"""Standard errors on either side of a mean that hold 95 % of a normal distribution."""
 
 NONE_BELOW = f"no interval below {FEWEST} pages"
 """What a table says of numbers without one."""
@@ -53,6 +60,30 @@ def apart(low: float | None, high: float | None) -> int:
     return (low > 0) - (high < 0)
 
 
+def marks(differences: Sequence[tuple[float, float, float] | None]) -> list[int]:
+    """Return 1 or -1 for each difference of a table that is above or below 0, and 0 for the others.
+
+    A table makes many comparisons, and one of twenty would be marked by chance: of all together, one is marked wrongly
+    in 5 % of tables at most (Holm 1979, "A Simple Sequentially Rejective Multiple Test Procedure"). The probability of
+    each follows from the width of its interval, as if it were normal.
+
+    :param differences: mean, low and high; None where there is none.
+    """
+    found = [0] * len(differences)
+    chances: list[tuple[float, int, int]] = []
+    for place, difference in enumerate(differences):
+        if difference is not None:
+            mean, low, high = difference
+            error = (high - low) / (2 * _NORMAL)
+            chance = math.erfc(abs(mean) / error / math.sqrt(2)) if error > 0 else float(mean == 0)
+            chances.append((chance, place, 1 if mean > 0 else -1))
+    for left, (chance, place, sign) in zip(range(len(chances), 0, -1), sorted(chances), strict=True):
+        if chance > 0.05 / left:
+            break
+        found[place] = sign
+    return found
+
+
 def _totals(values: Mapping[str, Sequence[float]]) -> tuple[NDArray[np.float64], ...]:
     if not values or any(len(part) == 0 for part in values.values()):
         raise MetricError("there are no values to take a mean of")
@@ -85,7 +116,21 @@ def interval(mean: float, pages: int, resampled: Callable[[], NDArray[np.float64
 def mean(values: Mapping[str, Sequence[float]], samples: int = SAMPLES, seed: int = SEED) -> Estimate:
     """Return the mean over questions with its interval; the bootstrap draws pages with all their questions.
 
+    The interval of a share is Wilson's, so that it has a width at 0 and 1, too.
+
     :param values: the values of a page's questions, by page.
+    :raises MetricError: there are no pages, or a page has no values.
+    """
+    sums, counts = _totals(values)
+    if len(sums) >= FEWEST and all(value in (0, 1) for part in values.values() for value in part):
+        return _share(sums, counts)
+    return mean_difference(values, samples, seed)
+
+
+def mean_difference(values: Mapping[str, Sequence[float]], samples: int = SAMPLES, seed: int = SEED) -> Estimate:
+    """Return the mean of differences, question by question, with its interval by the bootstrap.
+
+    :param values: the differences of a page's questions, by page.
     :raises MetricError: there are no pages, or a page has no values.
     """
     sums, counts = _totals(values)
@@ -95,6 +140,23 @@ def mean(values: Mapping[str, Sequence[float]], samples: int = SAMPLES, seed: in
         return np.asarray(drawn[:, 0] / drawn[:, 1])
 
     return interval(float(sums.sum() / counts.sum()), len(sums), resampled)
+
+
+def _share(sums: NDArray[np.float64], counts: NDArray[np.float64]) -> Estimate:
+    """Return a share with Wilson's interval (1927), for the number of independent questions that vary as the pages do.
+
+    Questions of one page are alike: their number is that of a simple sample with the variance that the share has over
+    pages (Korn and Graubard 1998); where all answers are the same, it is the number of pages.
+    """
+    pages, questions = len(sums), float(counts.sum())
+    share = float(sums.sum()) / questions
+    rest = sums - share * counts
+    variance = pages / (pages - 1) * float(rest @ rest) / questions**2
+    size = min(questions, share * (1 - share) / variance) if variance > 0 else float(pages)
+    square = _NORMAL**2 / size
+    middle = (share + square / 2) / (1 + square)
+    half = math.sqrt(share * (1 - share) * square + square**2 / 4) / (1 + square)
+    return Estimate(share, max(0.0, middle - half), min(1.0, middle + half))
 
 
 def combined(
@@ -156,4 +218,4 @@ def difference(
     if {page: len(part) for page, part in first.items()} != {page: len(part) for page, part in second.items()}:
         raise MetricError("a paired difference needs the same questions on both sides")
     paired = {page: [a - b for a, b in zip(part, second[page], strict=True)] for page, part in first.items()}
-    return mean(paired, samples, seed)
+    return mean_difference(paired, samples, seed)

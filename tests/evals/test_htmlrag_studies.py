@@ -283,7 +283,7 @@ def test_two_rows_are_compared_by_question_not_by_order() -> None:
     assert number.value == pytest.approx(2 / 3)
     assert number.against == (0.25, 0.25, 0.25)  # c and b; a and x are alone
     assert number.unpaired == 20
-    assert studies.cell(number) == "0.667 [0.667 0.667] +"
+    assert "| 0.667 [0.368 0.873] + |" in studies.markdown(Table("t", ("c",), (Row("second", (number,)),)))
     (note,) = studies.explained(Table("t", ("c",), (Row("second", (number,)),))).notes
     assert note.startswith("Up to 20 questions of a number stand in one row alone")
 
@@ -298,7 +298,7 @@ def test_a_table_of_few_pages_has_neither_intervals_nor_marks_and_says_why() -> 
         for key, plan in study.plans(study, chosen).items()
     }  # fmt: skip
     table = study.tables(study, chosen, few)[0]
-    assert {studies.cell(number) for row in table.rows for number in row.numbers} == {"0.000", "100.000"}
+    assert {studies.cell(number, 0) for row in table.rows for number in row.numbers} == {"0.000", "100.000"}
     assert "Fewer than 10 pages give neither." in " ".join(table.notes)
     assert "No intervals and no marks: they need 10 pages." in studies.explained(table).notes
     assert studies.INTERVALS not in studies.explained(table).notes

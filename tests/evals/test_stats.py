@@ -12,8 +12,43 @@ from prunus_evals.errors import MetricError
 
 
 def test_constant_has_no_width() -> None:
-    estimate = stats.mean({str(page): [1.0] for page in range(20)})
-    assert estimate == stats.Estimate(1.0, 1.0, 1.0)
+    estimate = stats.mean({str(page): [0.7] for page in range(20)})
+    assert estimate.numbers() == [0.7, 0.7, 0.7]
+
+
+@pytest.mark.parametrize(
+    ("right", "pages", "interval"),  # the intervals as in Newcombe 1998, Table II, and in Brown, Cai and DasGupta 2001
+    [(81, 263, (0.2553, 0.3662)), (15, 148, (0.0624, 0.1605)), (0, 20, (0.0, 0.1611)), (29, 29, (0.8830, 1.0))],
+)
+def test_the_interval_of_a_share_is_wilsons(right: int, pages: int, interval: tuple[float, float]) -> None:
+    estimate = stats.mean({str(page): [float(page < right)] for page in range(pages)})
+    assert (estimate.low, estimate.high) == pytest.approx(interval, abs=0.0005)
+
+
+def test_the_interval_of_a_share_is_as_wide_as_its_pages_are_alike() -> None:
+    alike = stats.mean({str(page): [float(page % 2)] * 5 for page in range(40)})
+    apart = stats.mean({str(page): [float((page + place) % 2) for place in range(5)] for page in range(40)})
+    once = stats.mean({str(page): [float(page % 2)] for page in range(40)})
+    assert alike.numbers(2) == once.numbers(2)
+    assert (apart.high or 0) - (apart.low or 0) < 0.5 * ((alike.high or 0) - (alike.low or 0))
+
+
+def test_the_bootstrap_draws_the_same_samples_for_all_that_is_no_share() -> None:
+    values = {str(page): [page % 7 / 7] for page in range(30)}
+    assert stats.mean(values) == stats.mean(values)
+    assert stats.mean(values) != stats.mean(values, seed=1)
+
+
+def test_of_many_comparisons_of_a_table_few_are_marked_by_chance() -> None:
+    def difference(mean: float, chance: float) -> tuple[float, float, float]:
+        error = abs(mean) / {0.04: 2.0537, 0.01: 2.5758, 0.012: 2.5121, 0.001: 3.2905}[chance]
+        return mean, mean - 1.959964 * error, mean + 1.959964 * error
+
+    assert stats.marks([difference(0.1, 0.04)]) == [1]
+    assert stats.marks([difference(0.1, 0.04), None, difference(-0.1, 0.04)]) == [0, 0, 0]
+    several = [difference(0.1, 0.04), difference(-0.2, 0.01), difference(0.3, 0.012), difference(-0.1, 0.001)]
+    assert stats.marks(several) == [1, -1, 1, -1]  # Holm: .001 <= .05/4, .01 <= .05/3, .012 <= .05/2, .04 <= .05
+    assert stats.marks([(0.0, 0.0, 0.0), (0.5, 0.5, 0.5)]) == [0, 1]
 
 
 def test_mean_is_over_questions() -> None:

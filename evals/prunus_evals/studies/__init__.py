@@ -28,11 +28,12 @@ from prunus_evals.split import Wanted
 
 COSTS = ("tokens", "cpu_seconds", "seconds")
 INTERVALS = (
-    "Brackets: 95 % interval, bootstrap over pages. + and - mark what is ahead of the first row, or behind it, beyond "
-    f"the interval of their paired difference. Fewer than {stats.FEWEST} pages give neither."
+    "Brackets: 95 % interval over pages, of shares Wilson's, else a bootstrap. + and - mark what is ahead of the first "
+    "row, or behind it, by the paired differences of all cells of the table together (Holm, 5 %). Fewer than "
+    f"{stats.FEWEST} pages give neither."
 )
 NO_INTERVALS = f"No intervals and no marks: they need {stats.FEWEST} pages."
-ALONE = f"Brackets: 95 % interval, bootstrap over pages; fewer than {stats.FEWEST} have none."
+ALONE = f"Brackets: 95 % interval over pages (shares: Wilson's); fewer than {stats.FEWEST} have none."
 """The same for tables whose rows are not compared."""
 
 NONE_ALONE = f"No intervals: they need {stats.FEWEST} pages."
@@ -257,7 +258,7 @@ def mean(
         return found
     others = _values(_having(outcomes, base), metric)
     pairs = [(page, value - others[key][1]) for key, (page, value) in values.items() if key in others]
-    minus = times(number(by_page(pairs)), scale)
+    minus = times(_number(stats.mean_difference(by_page(pairs))), scale) if pairs else None
     against = None if minus is None or minus.low is None or minus.high is None else (minus.value, minus.low, minus.high)
     return replace(found, against=against, unpaired=len(values.keys() ^ others.keys()) if others else 0)
 
@@ -388,7 +389,7 @@ def missing_tasks(study: Study, choice: Choice) -> dict[str, str]:
 def text(table: Table) -> str:
     """Return a table as plain text; cited rows are marked, intervals stand in brackets."""
     labels = [row.label + (" (cited)" if row.cited else "") for row in table.rows]
-    cells = [[cell(number, table.digits) for number in row.numbers] for row in table.rows]
+    cells = _cells(table)
     first = max(map(len, labels), default=0) + 2
     widths = [max([len(column), *(len(row[place]) for row in cells)]) + 2 for place, column in enumerate(table.columns)]
     lines = [table.title, " " * first + "".join(f"{c:>{w}}" for c, w in zip(table.columns, widths, strict=True))]
@@ -402,9 +403,8 @@ def markdown(table: Table) -> str:
     """Return a table as Markdown, under a heading; cited rows are in italics."""
     lines = [f"### {table.title}", "", f"| | {' | '.join(map(_escaped, table.columns))} |"]
     lines.append("|---" * (len(table.columns) + 1) + "|")
-    for row in table.rows:
+    for row, cells in zip(table.rows, _cells(table), strict=True):
         label = f"*{_escaped(row.label)}, cited*" if row.cited else _escaped(row.label)
-        cells = [cell(number, table.digits) for number in row.numbers]
         lines.append(f"| {label} | {' | '.join(f'*{c}*' if row.cited and c != '-' else c for c in cells)} |")
     sources = dict.fromkeys(f"Cited: {row.cited}." for row in table.rows if row.cited)
     return "\n".join([*lines, "", *(f"{_escaped(line)}  " for line in [*table.notes, *sources])])
@@ -414,9 +414,15 @@ def _escaped(words: str) -> str:
     return words.replace("|", "\\|").replace("<", "&lt;")
 
 
-def cell(number: Number | None, digits: int = 3) -> str:
-    """Return a number with its interval, and how it differs from the first row; ``-`` for none."""
+def _cells(table: Table) -> list[list[str]]:
+    """Return the words of each row's cells."""
+    numbers = [number for row in table.rows for number in row.numbers]
+    marks = iter(stats.marks([number.against if number else None for number in numbers]))
+    return [[cell(number, next(marks), table.digits) for number in row.numbers] for row in table.rows]
+
+
+def cell(number: Number | None, mark: int, digits: int = 3) -> str:
+    """Return a number with its interval, and 1 as ``+`` and -1 as ``-`` behind it; ``-`` for none."""
     if number is None:
         return "-"
-    mark = stats.apart(*number.against[1:]) if number.against else 0
     return stats.shown((number.value, number.low, number.high), digits) + ("", " +", " -")[mark]
