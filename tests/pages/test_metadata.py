@@ -259,3 +259,32 @@ def test_a_citation_names_author_site_and_date_of_its_page() -> None:
     citation = answer.citations[0]
     assert (citation.authors, citation.site) == (("Ada Moor", "Ben Ash"), "Tide News")
     assert citation.published == "2024-11-05T08:30:00+00:00"
+
+
+@pytest.mark.parametrize(
+    ("line", "authors"),
+    [
+        ("<p class=byline>By Ada Moor and Bo Li</p>", ("Ada Moor", "Bo Li")),
+        ("<p class=byline>By <a>Ada Moor</a>, <a>Bo Li</a> and <a>Cy Orr</a></p>", ("Ada Moor", "Bo Li", "Cy Orr")),
+        ("<p class=byline>By <a rel=author>Ada Moor</a>, Staff writer</p>", ("Ada Moor",)),
+        ("<div class=author>Ada Moor<span>Senior editor</span></div>", ("Ada Moor",)),
+        ("<p class=byline>Par Ada Moor le 4 mars 2024</p>", ("Ada Moor",)),
+        ("<p class=byline>文/张三</p>", ("张三",)),
+        ("<p class=byline>Photo by Bo Li</p>", ()),
+        ("<h1>Tides</h1><p>Written by Prof. Jan van der Berg | 12 May 2023</p>", ("Prof. Jan van der Berg",)),
+        ("<h1>Tides</h1><p>By ADA MOOR, Staff Writer</p>", ("ADA MOOR",)),
+        ("<h1>Tides</h1><p>Von Ann Müller und Bernd Schulz</p>", ("Ann Müller", "Bernd Schulz")),
+        ("<p>By Ada Moor</p><h1>Tides</h1><p>Words</p>", ()),  # a menu or a link to another page, as a rule
+        ("<h1>Tides</h1><p>By Monday the harbour was closed.</p>", ()),
+        ("<h1>Tides</h1><p>By Press Office</p>", ()),
+        ('<span itemprop=author itemscope><span itemprop=name>Ada Moor</span></span>', ("Ada Moor",)),
+        ('<meta name="twitter:label1" content="Written by"><meta name="twitter:data1" content="Ada Moor">', ("Ada Moor",)),
+        ('<meta name="twitter:label1" content="Price"><meta name="twitter:data1" content="Ada Moor">', ()),
+        ('<meta name=author content="Moor, Ada; Li, Bo">', ("Moor, Ada", "Li, Bo")),
+        ('<meta name=author content="Department of Health and Human Services">',
+         ("Department of Health and Human Services",)),
+        ('<meta name=author content="Moor Bros and Sons">', ("Moor Bros and Sons",)),
+    ],
+)  # fmt: skip
+def test_each_person_of_a_byline_is_an_author(line: str, authors: tuple[str, ...]) -> None:
+    assert prunus.metadata(page(body=line)).authors == authors

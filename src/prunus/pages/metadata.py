@@ -1,16 +1,17 @@
 """Reads what a page says about itself: title, authors, dates, language, site, description, canonical address.
 
 Sources are JSON-LD, OpenGraph and other ``<meta>`` elements, microdata, ``<link>``, ``<title>``, ``<time>`` and
-``lang``. Format engines write the metadata of other documents (PDF, Office, e-mail, EPUB, …) into the same elements.
-The title of a page that says none is its heading, else the name of its file; nothing else is guessed from the text or
-the address.
+``lang``, and bylines. Format engines write the metadata of other documents (PDF, Office, e-mail, EPUB, …) into the same
+elements. The title of a page that says none is its heading, else the name of its file; nothing else is guessed from the
+text or the address.
 """
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final, cast
 from urllib.parse import urljoin, urlsplit
 
@@ -51,22 +52,48 @@ _NOT_NAMES: Final = frozenset(
 
 _BYLINES: Final = (
     "[rel~=author],[class~=author],[class~=username],[class*=byline i],[class*=author-name i],[class*=author_name i],"
-    "[class*=authorname i],[class*=post-author i],[class*=entry-author i]"
+    "[class*=authorname i],[class*=post-author i],[class*=entry-author i],[itemprop~=author]"
 )
 """Elements that show who wrote a page."""
 
 _WRITTEN_BY: Final = re.compile(
-    r"^(?:(?:written|posted|published|words|text|story) +)?(?:by|von|par|por|di|authors?) *:? +", re.IGNORECASE
+    r"^(?:(?:(?:written|posted|published|words|text|story) +)?(?:by|von|par|por|di|authors?) *:?(?: \|)? +"
+    r"|[文作撰]者?[/:／：] *)",
+    re.IGNORECASE,
 )
+_WRITTEN: Final = re.compile(
+    r"(?:written|posted) by|(?:geschrieben|verfasst) von|[ée]crit par|escrito por|scritto da|geschreven door",
+    re.IGNORECASE,
+)
+_LINES: Final = "h1,h2,h3,h4,h5,h6,p,div,span,small,address,li"
+_MAX_LINES: Final = 40
+
 _NAME: Final = re.compile(r"[^\W\d_][\w.'’-]*+(?: [^\W\d_][\w.'’-]*+,?+){0,4}")
 _AFTER_NAME: Final = re.compile(r"[|·•\d]|\b(?:on|published|updated|posted)\b", re.IGNORECASE)
 _NO_NAME: Final = re.compile(
-    r"(?:by|updated|published|posted|(?:mon|tues|wednes|thurs|fri|satur|sun)day|mon|tue|wed|thu|fri|sat|sun"
-    r"|january|february|march|april|may|june|july|august|september|october|november|december"
+    r"^home$|\bby$|^(?:by|updated|published|posted|photos?|images?|(?:mon|tues|wednes|thurs|fri|satur|sun)day|mon|tue|wed|thu|fri|sat"
+    r"|sun|january|february|march|april|may|june|july|august|september|october|november|december"
     r"|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b",
     re.IGNORECASE,
 )
+_BEFORE_DATE: Final = re.compile(r" (?:le|am|el|em|il|den|vom)$")
 _LONGEST_NAME: Final = 50
+
+_AND: Final = re.compile(r",? (?:and|und|et|y) ")
+_JOINED: Final = re.compile(r" ?\|( ?(?:,|&|and|und|et|y) ?)\|")
+"""What stands between two elements that hold names."""
+
+_PERSON: Final = re.compile(
+    r"(?:[A-ZÀ-Þ][\w.'’-]*+)(?: (?:(?:van|von|de|der|den|del|la|le|di|da|bin|al|el)|[A-ZÀ-Þ][\w.'’-]*+)){1,4}"
+)
+"""A name of two words or more, each with a capital letter but for what stands before family names."""
+
+_JOB: Final = re.compile(
+    r"\b(?:editor|writer|reporter|correspondent|staff|journalist|contributor|columnist|photographer|news|team|press"
+    r"|director|manager|officer|professor|university|institute|inc|ltd|llc|company|department)\b",
+    re.IGNORECASE,
+)
+"""Words of jobs and organisations, which are no second name of a line."""
 
 
 def read_metadata(page: Page, to_html: ToHtml) -> Metadata:
@@ -110,7 +137,7 @@ def metadata_of(document: Document, base: str = "") -> Metadata:
         return (value for name in names for value in meta.get(name, ()))
 
     names = _names(item.get("author")) or list(said(_AUTHORS)) or _properties(scope, "author", "name")
-    names = names or _byline(document)
+    names = names or _byline(document) or _labelled(meta) or _line_under_heading(document)
     site_name = _first(*said(_SITES), _name(item.get("publisher")), site)
     language = _language(
         document,
@@ -277,22 +304,69 @@ def _without_site(title: str, site: str) -> str:
 def _authors(names: Sequence[str]) -> tuple[str, ...]:
     """Return names on one line each, without "by", addresses and repetitions."""
     result: dict[str, str] = {}
-    for name in names[:_MAX_AUTHORS]:
-        text = _BY.sub("", plain(name[:4_000]), count=1) if _BY.match(plain(name[:20])) else plain(name[:4_000])
-        if text and len(text) <= LONGEST["name"] and "://" not in text and text.casefold() not in _NOT_NAMES:
-            result.setdefault(text.casefold(), text)
-    return tuple(result.values())
+    for line in names[:_MAX_AUTHORS]:
+        text = _BY.sub("", plain(line[:4_000]), count=1) if _BY.match(plain(line[:20])) else plain(line[:4_000])
+        for name in _people(text):
+            if name and len(name) <= LONGEST["name"] and "://" not in name and name.casefold() not in _NOT_NAMES:
+                result.setdefault(name.casefold(), name)
+    return tuple(result.values())[:_MAX_AUTHORS]
+
+
+def _people(line: str) -> list[str]:
+    """Return the names of a line: between semicolons, or as "A B, C D and E F" where each part is a full name."""
+    if ";" in line:
+        return [part.strip() for part in line.split(";")]
+    parts = _AND.sub(", ", line).split(", ") if _AND.search(line) else [line]
+    return parts if all(_PERSON.fullmatch(part) and not _JOB.search(part) for part in parts) else [line]
+
+
+def _labelled(meta: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the names that a page gives for cards of social networks, under the label "Written by"."""
+    return [
+        name
+        for number in "12"
+        if any(_WRITTEN.fullmatch(label.strip()) for label in meta.get(f"twitter:label{number}", ()))
+        for name in meta.get(f"twitter:data{number}", ())
+    ]
 
 
 def _byline(document: Document) -> list[str]:
-    """Return the name that the bylines of a page show, where all show the same; of a listing they show many."""
-    found: dict[str, str] = {}
-    for element in document.select(_BYLINES)[:_MAX_AUTHORS]:
-        text = _WRITTEN_BY.sub("", plain(element.text[:300])).strip(" |·•,:–-")
-        name = _AFTER_NAME.split(text, maxsplit=1)[0].strip(" ,")
-        if len(name) <= _LONGEST_NAME and _NAME.fullmatch(name) and not _NO_NAME.match(name):
-            found.setdefault(name.casefold(), name)
-    return list(found.values()) if len(found) == 1 else []
+    """Return the names that the bylines of a page show, where all show the same; of a listing they show many."""
+    lines = (_line(element) for element in document.select(_BYLINES)[:_MAX_AUTHORS])
+    found: dict[str, list[str]] = {}
+    for names in filter(None, map(_names_of, lines)):
+        found.setdefault(names[0].casefold(), names)
+    return next(iter(found.values())) if len(found) == 1 else []
+
+
+def _line_under_heading(document: Document) -> list[str]:
+    """Return the full names of the first line shortly after the page's first ``<h1>`` that begins with "by"."""
+    elements = iter(document.select(_LINES)[:_MAX_ITEMS])
+    if not any(element.tag == "h1" for element in elements):
+        return []
+    for element in islice(elements, _MAX_LINES):
+        first = next((word for word in element.strings if not word.isspace()), "")
+        if _WRITTEN_BY.match(first.strip()[:100] + " ") is not None:
+            names = _names_of(_line(element))
+            if names and all(_PERSON.fullmatch(name) and not _JOB.search(name) for name in names):
+                return names
+    return []
+
+
+def _line(element: Element) -> str:
+    """Return the words of an element on one line, with "|" between those of elements in it."""
+    return plain(" | ".join(words for words in element.strings if not words.isspace())[:300])
+
+
+def _names_of(line: str) -> list[str]:
+    """Return the names at the beginning of a byline whose elements stand between "|"."""
+    text = _WRITTEN_BY.sub("", " ".join(_JOINED.sub(r"\1", line).replace(" ,", ",").split())).strip(" |·•,:–-")
+    first = _BEFORE_DATE.sub("", _AFTER_NAME.split(text, maxsplit=1)[0].strip(" ,"))
+    name, _, rest = first.partition(",")
+    names = _people(name if _JOB.search(rest) else first)
+    if any(len(name) > _LONGEST_NAME or not _NAME.fullmatch(name) or _NO_NAME.search(name) for name in names):
+        return []
+    return names
 
 
 def _time(document: Document) -> str:
