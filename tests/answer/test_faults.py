@@ -121,7 +121,7 @@ def test_all_pages_gone(web: World) -> None:
 
 def test_pages_that_say_nothing_of_it(web: World) -> None:
     web.pages = dict.fromkeys(("/bridge", "/ferry"), "<p>Quarterly dividends of listed companies.</p>")
-    with pytest.raises(NothingFound, match="no page"):
+    with pytest.raises(NothingFound, match="no passage of the pages is likely to answer"):
         ask(QUESTION)
 
 

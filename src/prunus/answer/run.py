@@ -45,7 +45,7 @@ class AnswerEngines(Engines):
     :param spare: the engines that take over where the model's engines fail; None without a model.
     :param meter: the cost of the whole answer so far, and its limits.
     :param web: the engines that find and read pages; None for an answer that does not search the web.
-    :param min_confidence: chance of a passage below which there is no answer without a model.
+    :param min_confidence: chance that a passage answers below which there is no answer without a model.
     """
 
     extractor: Extractor
@@ -104,6 +104,7 @@ class Run:
     :param pages: reads the pictures of the evidence; None: the model gets no pictures.
     :param pictures: the pictures of each document, as ``data:`` addresses.
     :param cited: numbers of the references that the answer cites.
+    :param likeliest: the highest chance that the passages of a group of pages answer, where an extractor tells.
     """
 
     asked: Asked
@@ -119,6 +120,7 @@ class Run:
     pages: Pages | None = None
     pictures: dict[str, list[str]] = field(default_factory=dict)
     cited: set[int] = field(default_factory=set)
+    likeliest: float = 0.0
 
     @property
     def writer(self) -> StreamingGenerator | None:

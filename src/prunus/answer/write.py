@@ -76,13 +76,23 @@ async def answer_in_groups(run: Run, groups: Sequence[Documents]) -> AsyncIterat
             break
     else:
         if not (run.asked.options.web.unread and run.writer is not None):
-            where = f"{indexes.location}: nothing in the index, or in a" if indexes is not None else "no"
-            raise NothingFound(f"{where} page that was given bears on the question", subject=run.asked.question[:200])
+            raise NothingFound(_nothing(run), subject=run.asked.question[:200])
         async for event in answer_unread(run, UNREAD):
             yield event
         return
     async for event in _answer(run):
         yield event
+
+
+def _nothing(run: Run) -> str:
+    """Return the line that says that nothing was found, and how to see what is not likely to answer."""
+    indexes = run.asked.indexes
+    if run.likeliest > 0:
+        where = f"of the pages and of {indexes.location}" if indexes is not None else "of the pages"
+        least = run.engines.min_confidence
+        return f"no passage {where} is likely to answer: {run.likeliest:.2f} at best, min_confidence is {least:g}"
+    where = f"{indexes.location}: nothing in the index, or in a" if indexes is not None else "no"
+    return f"{where} page that was given bears on the question"
 
 
 async def answer_again(run: Run) -> AsyncIterator[Event]:

@@ -16,21 +16,20 @@ HARDLY: Final = 0.08
 def chosen_segments(
     choices: Sequence[Chosen] | None, tagged: Sequence[Segment], min_confidence: float
 ) -> list[Segment]:
-    """Return the segments that an extractor chose; [] where it is sure of none.
+    """Return the segments that an extractor chose; [] where it is too little likely that any of them answers.
 
-    :param min_confidence: the chance that one page must have to answer by its best segment, of several pages that any
-        of them does: a question may ask for several things. What has no confidence is taken as it is.
+    :param min_confidence: the least chance that one of them answers. What has no confidence is taken as it is.
     """
     by_tag = {segment.tag: segment for segment in tagged}
-    best: dict[str, float] = {}
-    for choice in choices or ():
-        document = by_tag[choice.tag].span.document
-        if choice.confidence is not None:
-            best[document] = max(choice.confidence, best.get(document, 0.0))
-    sure = any_of(list(best.values()))
+    sure = likeliest(choices)
     if sure is not None and sure < min_confidence:
         return []
     return [replace(by_tag[choice.tag], choice=choice) for choice in choices or ()]
+
+
+def likeliest(choices: Sequence[Chosen] | None) -> float | None:
+    """Return the chance that one of the chosen segments answers; None where no chance is known."""
+    return any_of([choice.confidence for choice in choices or () if choice.confidence is not None])
 
 
 def any_of(chances: Sequence[float | None]) -> float | None:

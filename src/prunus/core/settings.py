@@ -77,7 +77,7 @@ class Settings:
     :param path_options: further options of ``path_scorer``, and ``prompt``: ``paths``, ``htmlrag``,
         ``htmlrag_released`` or ``bare``.
     :param budget: token budget of the evidence.
-    :param min_confidence: chance that a passage answers the question, 0 to 1, below which there is no answer without a
+    :param min_confidence: chance that a quote answers the question, 0 to 1, below which there is no answer without a
         model; 0 always answers.
     :param formats: formats of documents in files of your own, as ``path/to/file.py:Class``, separated by commas; for
         their suffixes and media types they come before those of Prunus.
@@ -147,7 +147,7 @@ class Settings:
     llm_options: Mapping[str, Any] = field(default_factory=dict)
     path_options: Mapping[str, Any] = field(default_factory=dict)
     budget: int = 4096
-    min_confidence: float = 0.2
+    min_confidence: float = 0.3
     formats: tuple[str, ...] = ()
     shown_only: bool = False
     max_files: int = 10_000

@@ -21,6 +21,7 @@ from ..api.async_api import aread
 from ..api.check import acheck
 from ..api.pages import read_each
 from ..api.sites import amap_site
+from ..core.confidence import HARDLY
 from ..core.errors import BadInput, PrunusError, one_line
 from ..core.events import (
     DoneEvent,
@@ -350,7 +351,7 @@ class Tools:
         for one in reads:
             if one.tree is not None:
                 one.record["resource"] = uris.get((one.tree.document, one.tree.snapshot), "")
-        if sure is not None and sure < self._settings.min_confidence:
+        if sure is not None and sure < HARDLY:
             warnings = [*warnings, f"Nothing of this is likely to answer the question (confidence {sure:.2f})."]
         pages = [one.record for one in reads]
         record = self._safe({"pages": pages, "confidence": sure, "warnings": list(warnings)})

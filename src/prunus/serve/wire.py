@@ -228,7 +228,7 @@ class AskRequest(OfIndexes):
     quotes: Annotated[int, Field(ge=0, le=50)] = Field(0, description="Quotes at most, without a model; 0 chooses.")
     shown_only: ShownOnly = False
     min_confidence: Annotated[float, Field(ge=0, le=1)] | None = Field(
-        None, description="Chance from 0 to 1 that a passage answers, below which nothing is quoted; 0 always answers."
+        None, description="Chance from 0 to 1 that a quote answers, below which nothing is quoted; 0 always answers."
     )
     web: WebChoices = Field(default_factory=WebChoices)
     turns: Annotated[list[Turn], Field(max_length=20, fail_fast=True)] = Field(

@@ -363,7 +363,7 @@ def retrieve(index: str, question: str, **flags: Any) -> None:
     else:
         emit(result.output)
     if not flags["quiet"]:
-        if sure < opened.settings.min_confidence:
+        if sure < HARDLY:
             say(f"prunus: {unlikely(sure)}")
         say(f"{result.tokens:,} of {result.budget:,} tokens, {counted(len(result.kept), 'part')}")
 

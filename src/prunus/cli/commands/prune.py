@@ -153,7 +153,7 @@ def command(pages: tuple[str, ...], question: str, **flags: Any) -> None:
     if not flags["quiet"]:
         for warning in context.warnings:
             say(f"prunus: {warning}")
-        if sure < settings.min_confidence:
+        if sure < HARDLY:
             say(f"prunus: {unlikely(sure)}")
         for line in stage_lines(context):
             say(line)
