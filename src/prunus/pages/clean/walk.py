@@ -47,6 +47,7 @@ from .elements import (
     unread_kind,
 )
 from .formula import draws_formula, formula_text, is_tex, plain_tex
+from .generated import show_generated
 from .hidden import Inside, Styles, faded_in, is_hidden, is_struck, keeps_place
 from .icons import MAY_BE_ICONS, icon_words
 from .language import language_of
@@ -275,6 +276,7 @@ class _Walk(GrowingTree):
         self.faded = faded_in(document, self.styles)
         sheets = Sheets(document)
         self.hidden = hidden_by_sheets(document, sheets, self.styles)
+        show_generated(document, sheets)
         self.layout = layout_of(document, sheets, self.styles, self.marked)
         self.marked.update(self.hidden)
         self.parts = aria_tables(marked)
