@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from . import rules
 from .css import ALL, declarations, declared
-from .hidden import Styles, hides_most
+from .hidden import Styles, has_place, hides_most
 from .parse import Document, Element, SelectorSyntaxError, ShadowRoot
 from .stylesheet import Rule, StyleSheet, may_hide, on_screen, separate
 
@@ -101,6 +101,8 @@ class Sheets:
         self.sheets = [StyleSheet(css) for css in styles]
         self.parts = [sheet.parts for sheet in self.sheets]
         self.layers: dict[str, int] = {}
+        self.placed: set[Element] = set()
+        """Hidden cells that keep their place in the row; :func:`hidden_by_sheets` finds them."""
 
     def rules(self, wanted: Sequence[set[int]]) -> Iterator[Rule]:
         """Yield the rules of the wanted parts of each sheet."""
@@ -180,6 +182,8 @@ def hidden_by_sheets(document: Document, sheets: Sheets, inline: Styles) -> Hidd
     if not add_others(cascade, sheets, {rule for rule, _ in hiding}, words):
         return {}
     hidden = _hidden(cascade, inline)
+    cells = [element for element in hidden if element.tag in ("td", "th")]
+    sheets.placed.update(cell for cell in cells if has_place(declared(cascade.style_of(cell))))
     outermost = [element for element in hidden if _hider(element.parent, hidden) is None]
     return {} if hides_most(document, outermost) else _shown_again(document, sheets, hidden)
 

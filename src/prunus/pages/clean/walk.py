@@ -248,8 +248,8 @@ class _Walk(GrowingTree):
     """
 
     __slots__ = (
-        "content", "faded", "hidden", "layout", "mark", "marked", "panels", "parts", "settled", "styles", "told",
-        "unread",
+        "content", "faded", "hidden", "layout", "mark", "marked", "panels", "parts", "placed", "settled", "styles",
+        "told", "unread",
     )  # fmt: skip
 
     def __init__(self, with_origins: bool) -> None:
@@ -261,6 +261,7 @@ class _Walk(GrowingTree):
         self.marked: set[Any] = set()
         self.panels: dict[Element, str] = {}
         self.parts: Parts = {}
+        self.placed: set[Element] = set()  # hidden cells that keep their place
         self.unread: Counter[str] = Counter()
         self.styles = Styles(None)
         self.layout: Layout = {}
@@ -276,6 +277,7 @@ class _Walk(GrowingTree):
         self.faded = faded_in(document, self.styles)
         sheets = Sheets(document)
         self.hidden = hidden_by_sheets(document, sheets, self.styles)
+        self.placed = sheets.placed
         show_generated(document, sheets)
         self.layout = layout_of(document, sheets, self.styles, self.marked)
         self.marked.update(self.hidden)
@@ -324,6 +326,7 @@ class _Walk(GrowingTree):
         self.mark = -1
         marked = node in self.marked
         struck = empty = False
+        again: list[Element] | None = None
         if marked:
             if tag == "img" and draws_formula(node) and not self._has_formula_beside(node):
                 self._add_formula(node, plain_tex(node.attr("alt") or ""))
@@ -340,7 +343,7 @@ class _Walk(GrowingTree):
                 if again:
                     self._line_end()
                 if again is not None or not self._shows_inside(node):
-                    if again or tag not in ("td", "th") or not keeps_place(node):
+                    if tag not in ("td", "th") or not (node in self.placed or keeps_place(node)):
                         return again or None
                     empty = True  # the cells behind it stay under their headers
             if self.parts and self.parts.get(node) and not self.raw:
@@ -381,7 +384,7 @@ class _Walk(GrowingTree):
             return None
         if kind == MORE:
             return self._special(node, tag, kept)
-        children: Sequence[Any] = () if empty else node.children
+        children: Sequence[Any] = (again or ()) if empty else node.children
         if kind == BLOCK:
             if self.last != START:
                 self._line_end()
