@@ -70,6 +70,7 @@ from .layout import (
 from .panels import opened_panels
 from .parse import FORMER, Document, Element, Text, parse, without_surrogates
 from .shadow import show_shadows
+from .states import show_states
 from .streamed import place_streamed
 from .tree_builder import FILLED, START, GrowingTree, close_gaps, drop_doubled_noscripts, strike
 
@@ -279,6 +280,7 @@ class _Walk(GrowingTree):
         self.hidden = hidden_by_sheets(document, sheets, self.styles)
         self.placed = sheets.placed
         show_generated(document, sheets)
+        show_states(document)
         self.layout = layout_of(document, sheets, self.styles, self.marked)
         self.marked.update(self.hidden)
         self.parts = aria_tables(marked)
