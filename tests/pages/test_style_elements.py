@@ -60,7 +60,7 @@ SHOWN = {
     "only hovering hides it": (".x:hover{display:none}", "<p class=x>STAYS</p>"),
     "only its marker is hidden": (".x::before{display:none}", "<p class=x>STAYS</p>"),
     "a comment hides it": ("/*.x{display:none}*/", "<p class=x>STAYS</p>"),
-    "a string hides it": (".y::before{content:';display:none'}", "<p class=y>STAYS</p>"),
+    "a string hides it": (".y{quotes:';display:none'}", "<p class=y>STAYS</p>"),
     "a loading state hides it": (".no-js .x,.lazy,[v-cloak]{display:none}", "<p class=lazy>STAYS</p>"),
     "it is inside what is hidden": (
         ".x{visibility:hidden}.y{visibility:visible}",

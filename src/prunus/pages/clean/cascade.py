@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from . import rules
 from .css import ALL, declarations, declared
-from .hidden import Styles, hides_most
+from .hidden import Styles, has_place, hides_most
 from .parse import Document, Element, SelectorSyntaxError, ShadowRoot
 from .stylesheet import Rule, StyleSheet, may_hide, on_screen, separate
 
@@ -89,7 +89,7 @@ _ID: Final = re.compile(r"#[\w-]")
 _CLASS: Final = re.compile(r"\.[\w\\-]|\[|(?<!:):(?!:|where\b|is\b|not\b|has\b)")
 _TYPE: Final = re.compile(r"(?:^|[\s>+~(,])[a-zA-Z]")
 _WHERE: Final = re.compile(r":where\([^()]*\)")
-_QUADRATIC: Final = re.compile(r"~(?!=)|:has\(|\bof\b|:nth-last|:last-of|:only-of")
+QUADRATIC: Final = re.compile(r"~(?!=)|:has\(|\bof\b|:nth-last|:last-of|:only-of")
 _PSEUDO_ELEMENT: Final = re.compile(r"::|:(?:before|after|first-line|first-letter)\b")
 
 
@@ -101,6 +101,8 @@ class Sheets:
         self.sheets = [StyleSheet(css) for css in styles]
         self.parts = [sheet.parts for sheet in self.sheets]
         self.layers: dict[str, int] = {}
+        self.placed: set[Element] = set()
+        """Hidden cells that keep their place in the row; :func:`hidden_by_sheets` finds them."""
 
     def rules(self, wanted: Sequence[set[int]]) -> Iterator[Rule]:
         """Yield the rules of the wanted parts of each sheet."""
@@ -180,13 +182,15 @@ def hidden_by_sheets(document: Document, sheets: Sheets, inline: Styles) -> Hidd
     if not add_others(cascade, sheets, {rule for rule, _ in hiding}, words):
         return {}
     hidden = _hidden(cascade, inline)
+    cells = [element for element in hidden if element.tag in ("td", "th")]
+    sheets.placed.update(cell for cell in cells if has_place(declared(cascade.style_of(cell))))
     outermost = [element for element in hidden if _hider(element.parent, hidden) is None]
     return {} if hides_most(document, outermost) else _shown_again(document, sheets, hidden)
 
 
 def affordable(document: Document, wanted: Sequence[str]) -> bool:
     """Tell whether searching a page for some selectors is within ``MAX_WORK``."""
-    slow = sum(1 for selector in wanted if _QUADRATIC.search(selector))
+    slow = sum(1 for selector in wanted if QUADRATIC.search(selector))
     if not slow and len(wanted) <= _MANY:
         return True
     elements = len(document.select("*"))
@@ -217,7 +221,7 @@ def names_on(document: Document) -> set[str]:
     return {f".{name}" for name in " ".join(classes).split()} | ids | tags
 
 
-def _concerns(part: str, names: set[str]) -> bool:
+def concerns(part: str, names: set[str]) -> bool:
     """Tell whether the rule of a part may match an element with one of these classes and ids, or with none."""
     if "\\" in part:
         return True
@@ -272,25 +276,25 @@ def add_others(cascade: Cascade, sheets: Sheets, known: set[Rule], words: Sequen
     wanted = []
     for parts in sheets.parts:
         numbers = {number for word in words for number, part in enumerate(parts) if word in part}
-        wanted.append({number for number in numbers if _concerns(parts[number], keys)})
+        wanted.append({number for number in numbers if concerns(parts[number], keys)})
     work = 0
     for rule in sheets.rules(wanted):
         if rule in known:
             continue
         for selector in selectors_of(rule.selector):
             if is_on(selector, keys):
-                work += len(elements) * (len(elements) if _QUADRATIC.search(selector) else 1)
+                work += len(elements) * (len(elements) if QUADRATIC.search(selector) else 1)
                 if work > MAX_WORK:
                     return False
                 specificity = specificity_of(selector)
-                for element in _matched(elements, selector):
+                for element in matched_by(elements, selector):
                     cascade.add(element, rule, specificity)
                 if cascade.matches > MAX_MATCHES:
                     return False
     return True
 
 
-def _matched(elements: list[Element], selector: str) -> Iterator[Element]:
+def matched_by(elements: list[Element], selector: str) -> Iterator[Element]:
     """Yield the elements that a selector matches; none where the parser does not know it."""
     try:
         for element in elements:
@@ -344,7 +348,7 @@ def _shown_again(document: Document, sheets: Sheets, hidden: dict[Element, bool]
     wanted = [{number for number, part in enumerate(parts) if "visible" in part} for parts in sheets.parts]
     for rule in sheets.rules(wanted):
         if ("visibility", "visible") in {(name, value) for name, value, _ in declarations(rule.body)}:
-            shows = [one for one in selectors_of(rule.selector) if not _QUADRATIC.search(one)]
+            shows = [one for one in selectors_of(rule.selector) if not QUADRATIC.search(one)]
             work += len(shows) * elements
             if work > MAX_WORK:
                 return {}

@@ -61,7 +61,7 @@ _UNITS: Final = {
 _LONG_TOKEN: Final = re.compile(r"""/\*.*?(?:\*/|\Z)|"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?""", re.DOTALL)
 """A comment or a string: what stands in it is not structure."""
 _IN_STRINGS: Final = str.maketrans({"{": r"\7b ", "}": r"\7d ", ";": r"\3b ", ",": r"\2c ", "/": r"\2f "})
-_ESCAPE: Final = re.compile(r"\\([0-9a-fA-F]{1,6})[ \t\r\n\f]?|\\([^0-9a-fA-F\n])")
+ESCAPE: Final = re.compile(r"\\([0-9a-fA-F]{1,6})[ \t\r\n\f]?|\\([^0-9a-fA-F\n])")
 _VARIABLE: Final = re.compile(r"var\(\s*+(--[\w-]++)\s*+(?:,([^()]*+))?\)")
 _TERM: Final = re.compile(r"([-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:e[-+]?\d++)?)(%|[a-z]*+)")
 _DISPLAYS: Final = frozenset(
@@ -108,7 +108,7 @@ def declarations(body: str) -> Iterator[tuple[str, str, bool]]:
     if '"' in body or "'" in body:
         body = escaped(body)
     if "\\" in body:
-        body = _ESCAPE.sub(_unescaped, body)
+        body = ESCAPE.sub(_unescaped, body)
     for declaration in body.split(";"):
         name, colon, value = declaration.partition(":")
         if colon:

@@ -156,7 +156,7 @@ def _image(node: Element, kept: Attrs | None) -> Special | None:
     return (), kept, alt
 
 
-_BOXES: Final = ("☐", "☑")
+BOXES: Final = ("☐", "☑")
 """What text says in place of a box or button: without and with its tick."""
 
 
@@ -167,7 +167,7 @@ def _input(node: Element, kept: Attrs | None) -> Special | None:
         return None
     kept = dict(kept or {})
     if kind in ("checkbox", "radio"):
-        return (), {"type": kind, **({"checked": ""} if "checked" in kept else {})}, _BOXES["checked" in kept]
+        return (), {"type": kind, **({"checked": ""} if "checked" in kept else {})}, BOXES["checked" in kept]
     shown = kept.get("value") or kept.get("placeholder") or ""
     if not shown or kind == "range":
         return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from . import rules
@@ -189,7 +189,11 @@ def keeps_place(cell: Element) -> bool:
     style = cell.attr("style") or ""
     if cell.attr("hidden") is not None or not style:
         return False
-    values = declared(style)
+    return has_place(declared(style))
+
+
+def has_place(values: Mapping[str, str]) -> bool:
+    """Tell whether a cell with a style keeps its column, though its words are not seen."""
     return values.get("display") != "none" and values.get("position") not in ("absolute", "fixed")
 
 

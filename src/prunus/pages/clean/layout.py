@@ -58,6 +58,9 @@ PARTED: Final = frozenset(
 )
 """Inline elements that a display of their own parts; the others are apart anyway, or belong to the word before."""
 
+_UNSEEN_WORDS: Final = "span.sr-only,span.visually-hidden,span.visuallyhidden,span.screen-reader-text"
+"""Words for screen readers, out of the line."""
+
 _CLASSED: Final = ",".join(f"{tag}[class]" for tag in sorted(PARTED))
 _PROPERTIES: Final = ("display", "float", "white-space", "user-select")
 _RARE: Final = {"text-decoration": "line-through", "vertical-align": "vertical-align"}
@@ -78,6 +81,7 @@ _ITEMS: Final = re.compile(
     r"(?:-webkit-|-ms-)?(?:inline-)?(?:flex|grid|flexbox)(?: |\Z)|block (?:flex|grid)|-webkit-box"
 )
 _KEPT: Final = re.compile(r"(pre(?!-line|serve-breaks)|break-spaces)|pre-line|preserve-breaks")
+_CURRENCIES: Final = frozenset("$€£¥₹")
 _SCRIPTS: Final = {"super": RAISED, "sub": LOWERED}
 _CODE: Final = frozenset({"code", "samp", "kbd", "tt"})
 _RAW_TAGS: Final = PARTED - {"a"} | {"div", "p"}
@@ -114,6 +118,8 @@ def layout_of(document: Document, sheets: Sheets, inline: Styles, styled: Iterab
             said[element] = _by_class(element)
     for element, values in maker.said.items():
         maker.add(element, values)
+    for element in document.select(_UNSEEN_WORDS):
+        maker.add_unseen(element)
     for code in document.select("pre"):
         maker.add_line_numbers(code)
     return maker.layout
@@ -217,6 +223,18 @@ class _Layouter:
         if "none" in select and self._is_number(element) and (element.closest("pre,code") or _numbers_code(element)):
             self._say(element, UNSEEN)
 
+    def add_unseen(self, element: Element) -> None:
+        """Part words for screen readers from whole words and prices beside them."""
+        words = self._text(element)
+        before, following = element.previous_sibling, after(element)
+        if len(words.strip()) < 3:
+            return  # the end of a word, as an "s"
+        if before is not None and words[:1].isalnum() and self._text_in(before)[-1:].isalnum():
+            self._say(element, APART)
+        beside = self._text_in(following)[:1] if following is not None else ""
+        if words[-1:].isalnum() and (beside.isalnum() or beside in _CURRENCIES):
+            self._say(following, APART)
+
     def add_line_numbers(self, code: Element) -> None:
         """Add the line numbers in a ``<pre>``, or the whole of one that holds the numbers of another's lines."""
         above = code.parent
@@ -236,6 +254,10 @@ class _Layouter:
         text = element.text
         self._work += 1 + (len(text) >> 6)
         return text
+
+    def _text_in(self, node: Any) -> str:
+        """Return the text of a node; '' for a comment."""
+        return node.data if isinstance(node, Text) else self._text(node) if isinstance(node, Element) else ""
 
     def _is_number(self, element: Element) -> bool:
         """Tell whether an element holds only numbers of lines, or a prompt."""

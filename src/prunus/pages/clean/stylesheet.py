@@ -1,4 +1,4 @@
-"""Reads the text of a page's ``<style>`` elements: which rules apply on a screen, and what they say about hiding.
+"""Reads the text of a page's ``<style>`` elements: which rules apply on a screen, and which may hide or show something.
 
 A sheet is cut at its closing braces, which is linear in its size and never fails: what is no CSS makes rules that match
 nothing. :func:`suspects` looks for the few declarations that can hide, and :meth:`StyleSheet.rules` reads the wanted
@@ -60,6 +60,11 @@ _SAYS_WHERE: Final = re.compile(
     rb"white-space:(?:pre|break)|white-space-collapse:p|user-select:none|line-through|vertical-align:su(?:b|per)"
 )
 
+_SAYS_WORDS: Final = re.compile(
+    rb"content:(?:attr\(|\"(?!\"[;}!]|\"\Z|\\[ef][0-9a-f]{3}\")|'(?!'[;}!]|'\Z|\\[ef][0-9a-f]{3}'))"
+)
+"""A ``content`` that is neither empty nor one letter of an icon font."""
+
 _STRING: Final = re.compile(r"\"[^\"]*\"|'[^']*'")
 _LENGTH: Final = re.compile(r"(min-|max-)?(width|height)\s*:\s*(\d{1,7}(?:\.\d{0,4})?)\s*(px|r?em)\s*\Z")
 _RANGE: Final = re.compile(r"(width|height)\s*(<=?|>=?)\s*(\d{1,7}(?:\.\d{0,4})?)\s*(px|r?em)\s*\Z")
@@ -98,13 +103,14 @@ _UNREAD: Final = _Context("", False, None)
 """A block that is nested too deep to be read."""
 
 
-def suspects(css: str) -> tuple[list[int], list[int]]:
-    """Return the places of the parts, between closing braces, that may hold a declaration that hides, or that lays out.
+def suspects(css: str) -> tuple[list[int], list[int], list[int]]:
+    """Return the places of the parts, between closing braces, that may hide, lay out, or say words.
 
     :param css: a sheet without comments.
     """
     squeezed = css.encode("utf-8", "surrogatepass").lower().translate(None, _SPACES)
     laying = _parts_with(squeezed, _LAYS_OUT, _SAYS_WHERE)
+    saying = _parts_with(squeezed, (b"content:",), _SAYS_WORDS)
     result = _parts_with(squeezed, _HIDES, _SAYS)
     if b"\\" in squeezed:
         escaped = {
@@ -112,8 +118,8 @@ def suspects(css: str) -> tuple[list[int], list[int]]:
             for number, part in enumerate(css.split("}"))
             if "\\" in part and "\\" in _STRING.sub("", part.rpartition("{")[2])
         }
-        return sorted(escaped.union(result)), laying
-    return result, laying
+        return sorted(escaped.union(result)), laying, saying
+    return result, laying, saying
 
 
 def _parts_with(squeezed: bytes, words: tuple[bytes, ...], says: re.Pattern[bytes]) -> list[int]:
@@ -148,14 +154,15 @@ class StyleSheet:
 
     def __init__(self, css: str) -> None:
         css = without_comments(css.replace("<!--", " ").replace("-->", " "))  # browsers skip these marks in a sheet
-        self.suspects, self.laying = suspects(css)
-        """The places of the parts that may hide something, and of those that may lay out words."""
+        self.suspects, self.laying, self.saying = suspects(css)
+        """The places of the parts that may hide something, of those that may lay out words, and that say words."""
 
-        self.parts = css.split("}") if self.suspects or self.laying else []
+        self.parts = css.split("}") if self.suspects or self.laying or self.saying else []
         quoted = '"' in css or "'" in css
         if quoted and any(part.count('"') & 1 or part.count("'") & 1 for part in self.parts):
             css = escaped(css)
-            (self.suspects, self.laying), self.parts = suspects(css), css.split("}")  # a string holds a brace
+            self.suspects, self.laying, self.saying = suspects(css)
+            self.parts = css.split("}")  # a string holds a brace
         self._nesting: set[int] = set()
         self._media: dict[str, bool] = {}
 

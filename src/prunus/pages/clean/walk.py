@@ -47,6 +47,7 @@ from .elements import (
     unread_kind,
 )
 from .formula import draws_formula, formula_text, is_tex, plain_tex
+from .generated import show_generated
 from .hidden import Inside, Styles, faded_in, is_hidden, is_struck, keeps_place
 from .icons import MAY_BE_ICONS, icon_words
 from .language import language_of
@@ -69,6 +70,7 @@ from .layout import (
 from .panels import opened_panels
 from .parse import FORMER, Document, Element, Text, parse, without_surrogates
 from .shadow import show_shadows
+from .states import show_states
 from .streamed import place_streamed
 from .tree_builder import FILLED, START, GrowingTree, close_gaps, drop_doubled_noscripts, strike
 
@@ -247,8 +249,8 @@ class _Walk(GrowingTree):
     """
 
     __slots__ = (
-        "content", "faded", "hidden", "layout", "mark", "marked", "panels", "parts", "settled", "styles", "told",
-        "unread",
+        "content", "faded", "hidden", "layout", "mark", "marked", "panels", "parts", "placed", "settled", "styles",
+        "told", "unread",
     )  # fmt: skip
 
     def __init__(self, with_origins: bool) -> None:
@@ -260,6 +262,7 @@ class _Walk(GrowingTree):
         self.marked: set[Any] = set()
         self.panels: dict[Element, str] = {}
         self.parts: Parts = {}
+        self.placed: set[Element] = set()  # hidden cells that keep their place
         self.unread: Counter[str] = Counter()
         self.styles = Styles(None)
         self.layout: Layout = {}
@@ -275,6 +278,9 @@ class _Walk(GrowingTree):
         self.faded = faded_in(document, self.styles)
         sheets = Sheets(document)
         self.hidden = hidden_by_sheets(document, sheets, self.styles)
+        self.placed = sheets.placed
+        show_generated(document, sheets)
+        show_states(document)
         self.layout = layout_of(document, sheets, self.styles, self.marked)
         self.marked.update(self.hidden)
         self.parts = aria_tables(marked)
@@ -322,6 +328,7 @@ class _Walk(GrowingTree):
         self.mark = -1
         marked = node in self.marked
         struck = empty = False
+        again: list[Element] | None = None
         if marked:
             if tag == "img" and draws_formula(node) and not self._has_formula_beside(node):
                 self._add_formula(node, plain_tex(node.attr("alt") or ""))
@@ -338,7 +345,7 @@ class _Walk(GrowingTree):
                 if again:
                     self._line_end()
                 if again is not None or not self._shows_inside(node):
-                    if again or tag not in ("td", "th") or not keeps_place(node):
+                    if tag not in ("td", "th") or not (node in self.placed or keeps_place(node)):
                         return again or None
                     empty = True  # the cells behind it stay under their headers
             if self.parts and self.parts.get(node) and not self.raw:
@@ -379,7 +386,7 @@ class _Walk(GrowingTree):
             return None
         if kind == MORE:
             return self._special(node, tag, kept)
-        children: Sequence[Any] = () if empty else node.children
+        children: Sequence[Any] = (again or ()) if empty else node.children
         if kind == BLOCK:
             if self.last != START:
                 self._line_end()
