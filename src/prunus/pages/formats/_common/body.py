@@ -58,8 +58,11 @@ class Body:
         number = plain_number(label)
         if number is not None:
             self.item(html, level, "ol", number)
+        elif is_said(label):
+            lead = "<p>" if html.startswith("<p>") else ""
+            self.item(f"{lead}{escape(label.strip(), quote=False)} {html.removeprefix('<p>')}", level)
         else:
-            self.item(f"{escape(label.strip(), quote=False)} {html}" if is_said(label) else html, level)
+            self.item(html, level)
 
     def is_numbered(self, level: int) -> bool:
         """Tell whether a numbered list is open at a level."""
