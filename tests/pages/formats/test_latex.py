@@ -518,3 +518,7 @@ def test_definitions_of_other_packages_are_followed(latex: str, shown: str) -> N
 def test_many_references_to_a_long_title_stay_within_a_limit() -> None:
     latex = r"\section{" + "word " * 20_000 + r"}\label{k}" + r"\nameref{k} " * 2000
     assert len(cleaned(Engine(), latex)) < 4 << 20
+
+
+def test_choices_inside_choices_stay_within_a_limit() -> None:
+    assert "grow without end" in cleaned(Engine(), r"\IfNoValueTF{a}{b}{" * 8000)

@@ -318,7 +318,8 @@ def choose(has_false: bool, has_true: bool, tells: Callable[[str], bool]) -> Cal
             True: source.argument() if has_true else "",
             False: source.argument() if has_false else "",
         }
-        reader.push_expansion(branches[is_true], source)
+        branch = branches[is_true]
+        reader.push_expansion(branch if reader.state.macros.spend(len(branch)) else None, source)
 
     return handler
 
