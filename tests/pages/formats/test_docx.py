@@ -25,6 +25,7 @@ from tests.pages.formats.documents import (
 
 from prunus.core.types import Page
 from prunus.pages.formats.docx.engine import Engine
+from prunus.pages.tree import Tree
 
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 TYPES = '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>'
@@ -134,10 +135,9 @@ def test_lists_nest_by_their_level_and_keep_their_numbers() -> None:
     )
     tree = read(Engine(), document(body, numbering=numbering))
     top = every(tree, "ol")[0]
-    assert outline(tree, top) == ["read", ["the gauge", "the clock", ["twice"]], "write"]
+    assert outline(tree, top) == ["read", ["a) the gauge", "b) the clock", ["twice"]], "write"]
     assert tree.attrs[top] == {"start": "3"}
-    assert tree.attrs[every(tree, "ol")[1]] == {"type": "a"}
-    assert len(every(tree, "ul")) == 1
+    assert len(every(tree, "ul")) == 2
 
 
 def test_what_the_final_text_does_not_show_stays_out() -> None:
@@ -288,9 +288,133 @@ def test_labels_of_lists_that_say_more_than_a_number_are_read() -> None:
     assert outline(tree, every(tree, "ul")[0]) == [
         "Article I Names",
         "Article II Fees",
-        ["2.1 Due in May", ["in cash"]],
+        ["2.1 Due in May", ["a) in cash"]],
     ]
-    assert tree.attrs[every(tree, "ol")[0]] == {"type": "a"}
+
+
+def numbered(levels: list[tuple[str, str, str]], extra: str = "", style: str = "") -> str:
+    """The part of a numbering 1, whose levels have a kind, a label and further elements."""
+    made = "".join(
+        f"<w:lvl w:ilvl='{at}'><w:start w:val='1'/><w:numFmt w:val='{kind}'/>{more}<w:lvlText w:val='{label}'/></w:lvl>"
+        for at, (kind, label, more) in enumerate(levels)
+    )
+    return (
+        f"<w:numbering SPACES><w:abstractNum w:abstractNumId='0'>{style}{made}</w:abstractNum>"
+        f"<w:num w:numId='1'><w:abstractNumId w:val='0'/></w:num>{extra}</w:numbering>"
+    )
+
+
+def item(words: str, level: int | None, key: str = "1", more: str = "") -> str:
+    """A paragraph of a list; without a level, where that is None."""
+    at = "" if level is None else f"<w:ilvl w:val='{level}'/>"
+    named = f"<w:numId w:val='{key}'/>" if key else ""
+    return paragraph(run(words) if words else "", props=f"{more}<w:numPr>{at}{named}</w:numPr>")
+
+
+@pytest.mark.parametrize(
+    ("kind", "label", "read"),
+    [
+        ("decimal", "%1.", ["x", "y"]),  # a numbered list, which shows 1 and 2
+        ("decimal", "(%1)", ["x", "y"]),
+        ("decimal", "4.%1", ["4.1 x", "4.2 y"]),
+        ("decimal", "§ %1", ["§ 1 x", "§ 2 y"]),
+        ("decimal", "Q%1", ["Q1 x", "Q2 y"]),
+        ("decimalZero", "%1.", ["01. x", "02. y"]),
+        ("lowerLetter", "(%1)", ["(a) x", "(b) y"]),
+        ("upperRoman", "%1.", ["I. x", "II. y"]),
+        ("russianLower", "%1)", ["а) x", "б) y"]),
+        ("chineseCountingThousand", "第%1条", ["第一条 x", "第二条 y"]),
+        ("decimalEnclosedCircle", "%1", ["① x", "② y"]),
+        ("none", "Note:", ["Note: x", "Note: y"]),
+        ("none", "%1", ["x", "y"]),
+        ("bullet", "o", ["x", "y"]),
+        ("bullet", "\uf0b7", ["x", "y"]),
+        ("bullet", "✓", ["✓ x", "✓ y"]),
+    ],
+)
+def test_a_label_that_a_list_does_not_show_by_itself_stands_before_the_item(
+    kind: str, label: str, read: list[str]
+) -> None:
+    body = item("x", 0) + item("y", 0)
+    tree = tree_of(document(body, numbering=numbered([(kind, label, "")])))
+    assert outline(tree, every(tree, "ul", "ol")[0]) == read
+
+
+def tree_of(content: bytes) -> Tree:
+    return read(Engine(), content)
+
+
+def test_a_tick_in_a_symbol_font_is_a_label_and_an_arrow_is_not() -> None:
+    font = "<w:rPr><w:rFonts w:ascii='Wingdings' w:hAnsi='Wingdings'/></w:rPr>"
+    body = item("included", 0) + item("left out", 1) + item("an arrow", 2)
+    levels = [("bullet", "ü", font), ("bullet", "\uf0fb", font), ("bullet", "Ø", font)]
+    tree = tree_of(document(body, numbering=numbered(levels)))
+    assert outline(tree, every(tree, "ul")[0]) == ["✓ included", ["✗ left out", ["an arrow"]]]
+
+
+@pytest.mark.parametrize(
+    ("restart", "read"),
+    [
+        ("", ["1", "1.1", "1.1.a", "2", "2.1", "2.1.a"]),
+        ("<w:lvlRestart w:val='0'/>", ["1", "1.1", "1.1.a", "2", "2.1", "2.1.b"]),
+        ("<w:lvlRestart w:val='1'/>", ["1", "1.1", "1.1.a", "2", "2.1", "2.1.a"]),
+    ],
+)
+def test_a_level_restarts_after_the_levels_that_its_numbering_names(restart: str, read: list[str]) -> None:
+    levels = [("decimal", "Part %1", ""), ("decimal", "%1.%2", ""), ("lowerLetter", "%1.%2.%3", restart)]
+    body = "".join(item("x", at) for at in (0, 1, 2, 0, 1, 2))
+    tree = tree_of(document(body, numbering=numbered(levels)))
+    assert [text(tree, node).split("x")[0].removeprefix("Part ").strip() for node in every(tree, "li")] == read
+
+
+def test_a_level_that_only_the_highest_level_restarts_goes_on_in_the_next_section() -> None:
+    restart = "<w:lvlRestart w:val='1'/>"
+    levels = [("decimal", "Part %1", ""), ("decimal", "%1.%2", ""), ("lowerLetter", "(%3)", restart)]
+    body = "".join(item("x", at) for at in (0, 1, 2, 1, 2, 0, 1, 2))
+    tree = tree_of(document(body, numbering=numbered(levels)))
+    letters = [text(tree, node) for node in every(tree, "li") if text(tree, node).startswith("(")]
+    assert letters == ["(a) x", "(b) x", "(a) x"]
+
+
+def test_an_empty_item_is_counted_unless_it_is_deleted_or_hidden() -> None:
+    numbering = numbered([("lowerLetter", "(%1)", "")])
+    gone = item("", 0, more="<w:rPr><w:del w:id='1'/></w:rPr>") + item("", 0, more="<w:rPr><w:vanish/></w:rPr>")
+    tree = tree_of(document(item("x", 0) + gone + item("y", 0) + item("", 0) + item("z", 0), numbering=numbering))
+    assert [text(tree, node) for node in every(tree, "li")] == ["(a) x", "(b) y", "(d) z"]
+
+
+def test_the_levels_of_a_numbering_may_stand_in_another_one_that_a_style_names() -> None:
+    extra = (
+        "<w:abstractNum w:abstractNumId='7'><w:numStyleLink w:val='L'/></w:abstractNum>"
+        "<w:num w:numId='7'><w:abstractNumId w:val='7'/></w:num>"
+    )
+    levels = [("decimal", "Article %1", ""), ("decimal", "%1.%2", "")]
+    numbering = numbered(levels, extra, "<w:styleLink w:val='L'/>")
+    tree = tree_of(document(item("Scope", 0, "7") + item("Fees", 1, "7"), numbering=numbering))
+    assert outline(tree, every(tree, "ul")[0]) == ["Article 1 Scope", ["1.1 Fees"]]
+
+
+def test_a_paragraph_and_its_style_may_each_name_a_part_of_the_numbering() -> None:
+    styles = "<w:styles SPACES>" + "".join(
+        f"<w:style w:type='paragraph' w:styleId='S{at}'><w:name w:val='Clause {at}'/>{based}"
+        "<w:pPr><w:numPr><w:numId w:val='1'/></w:numPr></w:pPr></w:style>"
+        for at, based in ((1, ""), (2, "<w:basedOn w:val='S1'/>"))
+    )
+    levels = [("decimal", "Article %1", "<w:pStyle w:val='S1'/>"), ("decimal", "%1.%2", "<w:pStyle w:val='S2'/>")]
+    of = "<w:pStyle w:val='S{}'/>".format
+    body = (
+        paragraph(run("Scope"), props=of(1))
+        + paragraph(run("Fees"), props=of(2))  # its level names the style
+        + item("Dues", 1, "", of(1))  # its style names the numbering
+        + item("Aside", None, "0", of(2))  # no numbering at all
+        + item("Term", None, "1", of(1))
+    )
+    tree = tree_of(document(body, styles=f"{styles}</w:styles>", numbering=numbered(levels)))
+    lists = [node for node in every(tree, "ul") if tree.tag[tree.parent[node]] != "li"]
+    assert [outline(tree, node) for node in lists] == [
+        ["Article 1 Scope", ["1.1 Fees", "1.2 Dues"]],
+        ["Article 2 Term"],
+    ]
 
 
 def test_a_text_box_is_read_once_and_a_picture_by_its_alt_text() -> None:

@@ -85,7 +85,7 @@ def test_all_of_a_paper_is_there_in_order() -> None:
         "<h2>1 Introduction</h2><p>“Ports” are deep—very deep, see Section 1.1 and [1, 2]; Prunus does (x, 2), abab. "
         "A footnote.<sup>[2]</sup> It costs 5% of $3.<p>New paragraph with <code>a_b{}</code> and <a href=https://b.org>a "
         "link</a> end. café, naïve, ça, ß, ångström."
-        "<ul><li>One<ol><li>(a) nested<li>two</ol><li>Two</ul><dl><dt>Term<dd>its definition</dl>"
+        "<ul><li>One<ul><li>(a) nested</ul><ol><li>two</ol><li>Two</ul><dl><dt>Term<dd>its definition</dl>"
         "<h3>1.1 Method</h3><p><code>a = \\frac{1}{2}</code> (1)<p>See (1), Table 1, Figure 1.</p>"
         "<table><caption>Table 1: Ports and depths</caption><thead><tr><th rowspan=2>Port<th colspan=2>Depth<tr><th>low<th>high"
         "<tbody><tr><td>Inner<td>1<td>2<tr><td>Outer & far<td>3<td><code>4_a</code></table>"
@@ -408,3 +408,117 @@ def test_any_text_becomes_html(pieces: list[str]) -> None:
 
 def test_damage_gives_html_or_one_clear_line() -> None:
     assert survives_damage(Engine(), PAPER.encode()) > 60
+
+
+def listed(latex: str) -> list[str]:
+    """The items of the lists, each with its number or label before it."""
+    tree = tree_of(Engine(), latex)
+    shown = []
+    for node in range(len(tree.tag)):
+        if tree.tag[node] == "ol":
+            number = int((tree.attrs[node] or {}).get("start", 1)) - 1
+        if tree.tag[node] == "li":
+            words = " ".join("".join(tree.text[at] for at in range(node, tree.end[node])).split())
+            if tree.tag[tree.parent[node]] == "ol":
+                number = int((tree.attrs[node] or {}).get("value", number + 1))
+                words = f"[{number}] {words}"
+            shown.append(words)
+    return shown
+
+
+@pytest.mark.parametrize(
+    ("latex", "shown"),
+    [
+        (r"\begin{enumerate}\item x\item y\end{enumerate}", ["[1] x", "[2] y"]),
+        (r"\begin{enumerate}[label=(\alph*)]\item x\item y\end{enumerate}", ["(a) x", "(b) y"]),
+        (r"\begin{enumerate}[leftmargin=*, label={\S\,\arabic*}, nosep]\item x\end{enumerate}", ["§ 1 x"]),
+        (r"\begin{enumerate}[label=\Roman*.]\item x\item y\end{enumerate}", ["I. x", "II. y"]),
+        (r"\begin{enumerate}[(a)]\item x\item y\end{enumerate}", ["(a) x", "(b) y"]),
+        (r"\begin{enumerate}[i.]\item x\item y\end{enumerate}", ["i. x", "ii. y"]),
+        (r"\begin{enumerate}[{Article} 1:]\item x\end{enumerate}", ["Article 1: x"]),
+        (r"\begin{enumerate}[noitemsep]\item x\end{enumerate}", ["[1] x"]),
+        (r"\begin{enumerate}[start=4]\item x\item[7a.] y\item z\end{enumerate}", ["[4] x", "7a. y", "[5] z"]),
+        (r"\begin{enumerate}\setcounter{enumi}{3}\item x\end{enumerate}", ["[4] x"]),
+        (r"\begin{enumerate}\item x\addtocounter{enumi}{2}\item y\end{enumerate}", ["[1] x", "[4] y"]),
+        (
+            r"\begin{enumerate}\item x\end{enumerate}t\begin{enumerate}[resume]\item y\end{enumerate}",
+            ["[1] x", "[2] y"],
+        ),
+        (
+            r"\begin{enumerate}[series=s]\item x\end{enumerate}\begin{enumerate}\item y\item y\end{enumerate}"
+            r"\begin{enumerate}[resume=s]\item z\end{enumerate}",
+            ["[1] x", "[1] y", "[2] y", "[2] z"],
+        ),
+        (
+            r"\begin{enumerate}\item x\begin{enumerate}\item y\begin{itemize}\item b\begin{enumerate}\item z"
+            r"\end{enumerate}\end{itemize}\end{enumerate}\item x\end{enumerate}",
+            ["[1] x(a) ybi. z", "(a) ybi. z", "bi. z", "i. z", "[2] x"],
+        ),
+        (
+            r"\begin{enumerate}[label=\arabic*.]\item x\begin{enumerate}[label*=\arabic*]\item y\end{enumerate}"
+            r"\end{enumerate}",
+            ["[1] x1.1 y", "1.1 y"],
+        ),
+        (r"\renewcommand{\labelenumi}{R\arabic{enumi}}\begin{enumerate}\item x\end{enumerate}", ["R1 x"]),
+        (r"\renewcommand\theenumi{\alph{enumi}}\begin{enumerate}\item x\end{enumerate}", ["a. x"]),
+        (r"\setlist[enumerate,1]{label=(\roman*)}\begin{enumerate}\item x\end{enumerate}", ["(i) x"]),
+        (
+            r"\newlist{clauses}{enumerate}{2}\setlist[clauses,1]{label=C\arabic*}\begin{clauses}\item x\end{clauses}",
+            ["C1 x"],
+        ),
+        (r"\begin{itemize}\item[(+)] x\item y\end{itemize}", ["(+) x", "y"]),
+    ],
+)
+def test_items_have_the_labels_that_the_list_prints(latex: str, shown: list[str]) -> None:
+    assert listed(latex) == shown
+
+
+@pytest.mark.parametrize(
+    ("latex", "shown"),
+    [
+        (r"\begin{enumerate}\item a\begin{enumerate}\item\label{k} b\end{enumerate}\end{enumerate}See \ref{k}.", "1a"),
+        (r"\begin{enumerate}[label=(\roman*)]\item a\item\label{k} b\end{enumerate}See \ref{k}.", "(ii)"),
+        (r"\section{In}\label{k}See \cref{k}.", "section 1"),
+        (r"\section{In}\label{k}See \Cref{k}.", "Section 1"),
+        (r"\section{In}\label{k}See \autoref{k}.", "section 1"),
+        (r"\section{In \emph{the} box}\label{k}See \nameref{k}.", "In the box"),
+        (r"\section{In}\label{k}See \pageref{k}.", "??"),
+        (r"\newtheorem{thm}{Theorem}\begin{thm}\label{k}x\end{thm}See \autoref{k}.", "Theorem 1"),
+        (r"\section{A}\label{k}\section{B}\label{l}See \cref{k,l}.", "section 1 and section 2"),
+        (r"See \cref{none}.", "none"),
+        (r"\begin{align}a\label{k}\tag{X}\\b\end{align}See \eqref{k}.", "(X)"),
+        (r"\setcounter{section}{4}\section{A}\label{k}See \ref{k}.", "5"),
+        (r"\setcounter{secnumdepth}{1}\section{A}\subsection{B}\label{k}See \ref{k}.", "1"),
+    ],
+)
+def test_references_name_what_they_refer_to(latex: str, shown: str) -> None:
+    assert (
+        cleaned(Engine(), rf"\begin{{document}}{latex}\end{{document}}").rpartition("See ")[2].startswith(f"{shown}.")
+    )
+
+
+@pytest.mark.parametrize(
+    ("latex", "shown"),
+    [
+        (r"\NewDocumentCommand\price{m O{EUR}}{#1 #2}\price{5}, \price{6}[USD]", "5 EUR, 6 USD"),
+        (r"\NewDocumentCommand{\x}{s m}{\IfBooleanTF{#1}{star}{none} #2}\x{a}, \x*{b}", "none a, star b"),
+        (r"\NewDocumentCommand{\x}{o m}{\IfNoValueTF{#1}{}{#1 of }#2}\x{a}, \x[1]{b}", "a, 1 of b"),
+        (r"\NewDocumentCommand{\x}{+m o}{#1\IfValueT{#2}{ (#2)}}\x{a}, \x{b}[c]", "a, b (c)"),
+        (r"\NewDocumentEnvironment{e}{m}{From #1: }{.}\begin{e}{X}words\end{e}", "From X: words."),
+        (r"\newcommand\v{1}\ProvideDocumentCommand\v{}{2}\v\RenewDocumentCommand\v{}{3}\v", "13"),
+        (r"\newcommand\v{1}\let\old\v\renewcommand\v{2}\old, \v", "1, 2"),
+        (r"\newcounter{c}\setcounter{c}{5}\stepcounter{c}\thec, \roman{c}", "6, vi"),
+        (r"\newlength{\w}\textbf{x}", "<b>x</b>"),
+    ],
+)
+def test_definitions_of_other_packages_are_followed(latex: str, shown: str) -> None:
+    assert shown in cleaned(Engine(), rf"\begin{{document}}{latex}\end{{document}}")
+
+
+def test_many_references_to_a_long_title_stay_within_a_limit() -> None:
+    latex = r"\section{" + "word " * 20_000 + r"}\label{k}" + r"\nameref{k} " * 2000
+    assert len(cleaned(Engine(), latex)) < 4 << 20
+
+
+def test_choices_inside_choices_stay_within_a_limit() -> None:
+    assert "grow without end" in cleaned(Engine(), r"\IfNoValueTF{a}{b}{" * 8000)

@@ -347,3 +347,80 @@ def test_a_paragraph_that_its_style_strikes_but_for_some_words() -> None:
     )
     html = Engine().to_html(Page(document(body, styles)))
     assert "<p><s>All of this</s> but that</p>" in html and "<p>And this.</p>" in html
+
+
+def list_style(*levels: str, name: str = "L") -> str:
+    made = "".join(
+        f'<text:list-level-style-number text:level="{at}" {attributes}/>' for at, attributes in enumerate(levels, 1)
+    )
+    return f'<text:list-style style:name="{name}">{made}</text:list-style>'
+
+
+def items(*words: str) -> str:
+    return "".join(f"<text:list-item><text:p>{said}</text:p></text:list-item>" for said in words)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "shown"),
+    [
+        ('style:num-format="1" style:num-suffix="."', ["x", "y"]),
+        ('style:num-format="1" style:num-prefix="(" style:num-suffix=")"', ["x", "y"]),
+        ('style:num-format="a" style:num-suffix=")"', ["a) x", "b) y"]),
+        ('style:num-format="I" style:num-suffix="." text:start-value="4"', ["IV. x", "V. y"]),
+        ('style:num-format="a" text:start-value="27"', ["aa x", "ab y"]),
+        ('style:num-format="a" text:start-value="27" style:num-letter-sync="true"', ["aa x", "bb y"]),
+        ('style:num-format="1" style:num-prefix="Article " style:num-suffix="."', ["Article 1. x", "Article 2. y"]),
+        ('style:num-format="1" style:num-prefix="§ "', ["§ 1 x", "§ 2 y"]),
+        ('style:num-format="一, 二, 三, ..."', ["一 x", "二 y"]),
+        ('style:num-format=""', ["x", "y"]),
+    ],
+)
+def test_a_label_that_a_list_does_not_show_by_itself_stands_before_the_item(attributes: str, shown: list[str]) -> None:
+    body = f'<text:list text:style-name="L">{items("x", "y")}</text:list>'
+    assert texts(read(Engine(), document(body, list_style(attributes))), "li") == shown
+
+
+def test_labels_of_several_levels_go_on_and_start_anew_as_the_lists_say() -> None:
+    styles = list_style(
+        'style:num-format="1" style:num-prefix="Part "',
+        'style:num-format="1" text:display-levels="2"',
+    )
+
+    def whole(inner: str, more: str = "") -> str:
+        return f'<text:list text:style-name="L" {more}>{inner}</text:list>'
+
+    inner = f"<text:list>{items('x')}</text:list>"
+    first = f"<text:list-item><text:p>top</text:p>{inner}</text:list-item>"
+    held = f"<text:list-item>{inner}</text:list-item>"
+    header = "<text:list-header><text:p>no number</text:p></text:list-header>"
+    set_to = '<text:list-item text:start-value="7"><text:p>top</text:p></text:list-item>'
+    body = (
+        whole(first + header + first, 'xml:id="one"')
+        + whole(held, 'text:continue-numbering="true"')  # goes on below the latest item
+        + whole(first)
+        + whole(set_to + first, 'text:continue-list="one"')
+        + whole(items("") + first, 'text:continue-list="one"')  # an empty item is counted
+        + whole(held)  # nothing stands above it
+    )
+    tree = read(Engine(), document(f"<text:p>Start</text:p>{body}", styles))
+    read_labels = [text(tree, node).split(" top")[0].split(" x")[0] for node in every(tree, "li")]
+    assert read_labels == [
+        "Part 1", "1.1", "Part 2", "2.1", "2.2", "Part 1", "1.1", "Part 7", "Part 8", "8.1", "Part 10", "10.1", "1.1",
+    ]  # fmt: skip
+
+
+def test_headings_have_the_numbers_of_the_outline() -> None:
+    levels = "".join(
+        f'<text:outline-level-style text:level="{at}" style:num-format="{kind}" text:display-levels="{at}"/>'
+        for at, kind in ((1, "A"), (2, "1"), (3, ""))
+    )
+    outlined = f"<text:outline-style>{levels}</text:outline-style>"
+    body = "".join(
+        f'<text:h text:outline-level="{level}" {more}>x</text:h>'
+        for level, more in (
+            (1, ""), (2, ""), (2, ""), (1, 'text:is-list-header="true"'), (1, ""), (2, ""), (3, ""),
+            (2, 'text:restart-numbering="true" text:start-value="5"'),
+        )
+    )  # fmt: skip
+    tree = read(Engine(), document(body, outlined))
+    assert [words for _, words in headings(tree)] == ["A x", "A.1 x", "A.2 x", "x", "B x", "B.1 x", "x", "B.5 x"]

@@ -199,3 +199,27 @@ def test_words_moved_up_or_down_are_raised_or_lowered() -> None:
 def test_breaks_of_pages_columns_and_lines_part_words() -> None:
     html = Engine().to_html(Page(rtf(r"one\page two\column three\softline four\par\page\par end\page\par")))
     assert "<p>one two three four</p>" in html and "<p>end</p>" in html and html.count("<p>") == 2
+
+
+@pytest.mark.parametrize(
+    ("marker", "shown"),
+    [
+        (r"7.", "x"),
+        (r"(7)", "x"),
+        (r"\'B7", "x"),
+        (r"o", "x"),
+        (r"-", "x"),
+        (r"(a)", "(a) x"),
+        (r"iv.", "iv. x"),
+        (r"1.2", "1.2 x"),
+        (r"Article 3.", "Article 3. x"),
+        (r"\'a7 4", "§ 4 x"),
+        (r"\f7 \'fc", "✓ x"),
+        (r"\f7 \'d8", "x"),
+    ],
+)
+def test_a_printed_label_that_a_list_does_not_show_by_itself_stands_before_the_item(marker: str, shown: str) -> None:
+    fonts = r"{\fonttbl{\f0 Arial;}{\f7\fcharset2 Wingdings;}}"
+    tree = read(Engine(), rtf(rf"\pard{{\listtext {marker}\tab}}x\par", fonts))
+    assert texts(tree, "li") == [shown]
+    assert len(every(tree, "ol")) == (marker in ("7.", "(7)"))

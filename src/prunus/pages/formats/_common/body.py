@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from html import escape
 from typing import Final
+
+from .numerals import is_said, plain_number
 
 _TABLE_WORD: Final = re.compile(r"(?:table|tab\.|tabelle|tableau|tabla|tabella)\b", re.IGNORECASE)
 _TAGS: Final = re.compile(r"<[^<>]*>")
@@ -46,6 +49,20 @@ class Body:
             self._lists.append((level, tag, number))
             return
         self._lists[-1] = (level, tag, number)
+
+    def labelled(self, html: str, level: int, label: str) -> None:
+        """Add a list item under the label that the document prints.
+
+        A numbered list shows a label such as 7. by itself. Any other label stands before the words of the item.
+        """
+        number = plain_number(label)
+        if number is not None:
+            self.item(html, level, "ol", number)
+        elif is_said(label):
+            lead = "<p>" if html.startswith("<p>") else ""
+            self.item(f"{lead}{escape(label.strip(), quote=False)} {html.removeprefix('<p>')}", level)
+        else:
+            self.item(html, level)
 
     def is_numbered(self, level: int) -> bool:
         """Tell whether a numbered list is open at a level."""

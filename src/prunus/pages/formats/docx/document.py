@@ -14,6 +14,7 @@ from ...asides import comment
 from ...clean.parse import decode
 from .._common.allowance import Allowance
 from .._common.body import Body
+from .._common.numerals import is_said
 from .._common.ooxml import Relation, chosen_branch, main_part, properties, relations
 from .._common.write import document, fragment, note
 from .._common.xml import attribute, children, find_path
@@ -22,7 +23,7 @@ from ..eml import Engine as Message
 from ..rtf.engine import Engine as RichText
 from ..text import Engine as PlainText
 from .runs import WordRuns
-from .styles import Numbering, WordStyle, WordStyles, heading_level, number_of, optional
+from .styles import Numbering, WordStyle, WordStyles, heading_level, is_on, number_of, optional
 from .tables import table_html
 
 _SKIPPED: Final = frozenset({"w:del", "w:moveFrom", "w:sectPr", "w:permStart", "w:permEnd"})
@@ -55,6 +56,12 @@ def _chunk_page(content: bytes, allowance: Allowance) -> str:
         return Message().to_html(page)
     text = decode(content)
     return text if "<" in text else PlainText().to_html(Page(text))
+
+
+def _vanishes(props: Element | None) -> bool:
+    """Tell whether an empty paragraph is not there at all: its end is deleted or hidden. Others are counted."""
+    end = find_path(props, "w:rPr")
+    return any(find_path(end, key) is not None for key in ("w:del", "w:moveFrom")) or is_on(find_path(end, "w:vanish"))
 
 
 class _Document:
@@ -156,21 +163,15 @@ class _Document:
         floating, runs.floating = runs.floating, []
         pictures, runs.pictures = runs.pictures, []
         text = html.strip()
-        number = number_of(props) or style.number
-        label = self.numbering.count(*number) if number and (text or pictures) else None
+        label = self._label(props, style) if text or pictures or not _vanishes(props) else None
         level = self._heading(props, style)
+        depth, printed = label or (0, "")
+        self.archive.allowance.spend("letters", len(printed))
         if text and (level or style.title):
-            printed = f"{escape(label[2], quote=False)} " if label and not label[0].bullet and label[2] else ""
-            self.archive.allowance.spend("letters", len(printed))
+            printed = f"{escape(printed, quote=False)} " if is_said(printed) else ""
             body.add(f"<h{level or 1}>{printed}{runs.plain(text)}</h{level or 1}>")
         elif text and label is not None:
-            kind, at, printed = label
-            depth = number[1] if number else 0
-            if kind.is_worded:
-                self.archive.allowance.spend("letters", len(printed))
-                body.item(f"{escape(printed.strip(), quote=False)} {text}", depth)
-            else:
-                body.item(text, depth, "ul" if kind.bullet else "ol", at, kind.kind.replace("01", "1"))
+            body.labelled(text, depth, printed)
         elif text and style.code:
             body.add(runs.raw(element), "code")
         elif text and style.caption:
@@ -184,6 +185,17 @@ class _Document:
         said, runs.commented = runs.commented, []
         for key in said:
             body.inside(self._comment_html(key))
+
+    def _label(self, props: Element | None, style: WordStyle) -> tuple[int, str] | None:
+        """Count a paragraph in its list; return its depth and the label that Word prints, None outside a list."""
+        number = number_of(props, style.number)
+        if number is None:
+            return None
+        key, level = number
+        if level < 0:
+            level = self.numbering.level_of(key, style.numbered_by)
+        label = self.numbering.count(key, level)
+        return None if label is None else (level, label)
 
     def _comment_html(self, key: str) -> str:
         """Return a comment, the first time that the text refers to it."""

@@ -9,6 +9,7 @@ from typing import Final
 from xml.etree.ElementTree import Element
 
 from ....core.text.numbers import bounded_int
+from .._common.numerals import bullet_of, numeral
 from .._common.xml import attribute, children, find_path, whole_number
 from .._common.zip import Archive
 
@@ -17,8 +18,11 @@ _LIST: Final = re.compile(r"list (?:bullet|number) ([2-5])", re.IGNORECASE)
 _CODE: Final = re.compile(r"code|preformatted|listing|verbatim|macro text", re.IGNORECASE)
 _QUOTE: Final = re.compile(r"quote|zitat|citation|block text", re.IGNORECASE)
 _KINDS: Final = {
-    "lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I", "bullet": "", "none": "",
-    "decimalZero": "01",
+    "lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I", "decimalZero": "01", "none": "",
+    "russianLower": "а", "russianUpper": "А", "ganada": "가", "ideographTraditional": "甲",
+    "decimalEnclosedCircle": "①", "decimalEnclosedCircleChinese": "①",
+    **dict.fromkeys(("chineseCounting", "chineseCountingThousand", "japaneseCounting", "taiwaneseCounting"), "一"),
+    **dict.fromkeys(("taiwaneseCountingThousand", "ideographDigital", "koreanCounting"), "一"),
 }  # fmt: skip
 _MAX_LEVELS: Final = 9  # Word has no more
 _MAX_LABEL: Final = 200  # characters of the label of a numbered paragraph, which every paragraph repeats
@@ -41,7 +45,8 @@ class WordStyle:
     code: bool = False
     quote: bool = False
     hidden: bool = False
-    number: tuple[str, int] | None = None  # numId, level
+    number: tuple[str, int] | None = None  # numId, level; the level is -1 where only the numbering tells it
+    numbered_by: str = ""  # id of the style that names the numbering
     bold: bool = False
     italic: bool = False
     struck: bool = False
@@ -53,17 +58,12 @@ class WordStyle:
 class Level:
     """One level of a numbering."""
 
-    kind: str = ""  # the type of an <ol>; '' for a bullet
-    bullet: bool = False
+    kind: str = "1"  # as of `numeral`
     start: int = 1
     text: str = ""
     legal: bool = False
-
-    @property
-    def is_worded(self) -> bool:
-        """Whether the label says more than a list shows: it has words, or the numbers of several levels."""
-        words = re.sub(r"%[1-9]", "", self.text)
-        return not self.bullet and (sum(map(str.isalpha, words)) > 1 or self.text.count("%") > 1)
+    bullet: str = ""  # character that a bullet shows; '' for a number
+    restart: int = _MAX_LEVELS  # an item of a level below this restarts it, if it is higher up in the list
 
 
 class WordStyles:
@@ -114,9 +114,8 @@ def _apply(style: WordStyle, element: Element) -> None:
     style.caption = style.caption or name.lower() in ("caption", "beschriftung", "légende")
     style.code = style.code or bool(_CODE.search(name))
     style.quote = style.quote or bool(_QUOTE.search(name))
-    number = number_of(props)
-    if number is not None:
-        style.number = number
+    if find_path(props, "w:numPr") is not None:
+        style.number, style.numbered_by = number_of(props, style.number), attribute(element, "w:styleId")
     list_depth = _LIST.fullmatch(name)
     if list_depth and style.number:  # Word gives each of these styles a separate numbering and uses its first level
         style.number = (style.number[0], max(style.number[1], whole_number(list_depth[1]) - 1))
@@ -141,27 +140,40 @@ def script_of(props: Element | None, otherwise: str) -> str:
     return otherwise if place is None else _SCRIPTS.get(attribute(place, "w:val"), "")
 
 
-def number_of(props: Element | None) -> tuple[str, int] | None:
-    """Return the numbering that paragraph properties name, as (id, level), or None."""
+def number_of(props: Element | None, otherwise: tuple[str, int] | None) -> tuple[str, int] | None:
+    """Return the numbering that paragraph properties name, as (id, level); what they lack comes from ``otherwise``."""
     numbering = find_path(props, "w:numPr")
     if numbering is None:
-        return None
-    level = whole_number(attribute(find_path(numbering, "w:ilvl"), "w:val"), most=8)
-    return attribute(find_path(numbering, "w:numId"), "w:val"), level
+        return otherwise
+    key = attribute(find_path(numbering, "w:numId"), "w:val")
+    level = find_path(numbering, "w:ilvl")
+    if level is not None:
+        at = whole_number(attribute(level, "w:val"), most=8)
+    else:
+        at = otherwise[1] if otherwise and otherwise[0] == key else -1
+    return key or (otherwise[0] if otherwise else ""), at
 
 
 class Numbering:
     """The numberings of a document and their counters."""
 
     def __init__(self, root: Element | None) -> None:
-        abstract = {
-            attribute(element, "w:abstractNumId"): _levels(element) for element in children(root, "w:abstractNum")
-        }
+        named = {attribute(element, "w:abstractNumId"): element for element in children(root, "w:abstractNum")}
+        styled = {attribute(find_path(named[key], "w:styleLink"), "w:val"): key for key in reversed(named)}
+        abstract = {key: _levels(element) for key, element in named.items()}
         self._levels: dict[str, dict[int, Level]] = {}
+        self._styled: dict[str, dict[str, int]] = {}  # levels by the style whose paragraphs have them
         self._shared: dict[str, str] = {}
         for element in children(root, "w:num"):
             key, target = attribute(element, "w:numId"), attribute(find_path(element, "w:abstractNumId"), "w:val")
+            link = attribute(find_path(named.get(target), "w:numStyleLink"), "w:val")
+            target = styled.get(link, target) if link else target  # the levels stand where the style is defined
             levels = dict(abstract.get(target, {}))
+            self._styled[key] = {
+                attribute(style, "w:val"): whole_number(attribute(level, "w:ilvl"), most=8)
+                for level in children(named.get(target), "w:lvl")
+                if (style := find_path(level, "w:pStyle")) is not None
+            }
             self._shared[key] = target
             for change in children(element, "w:lvlOverride"):
                 at = whole_number(attribute(change, "w:ilvl", "0"), -1)
@@ -173,27 +185,29 @@ class Numbering:
             self._levels[key] = levels
         self._counts: dict[str, dict[int, int]] = defaultdict(dict)
 
-    def count(self, key: str, level: int) -> tuple[Level, int, str] | None:
-        """Count one paragraph; return its level, its number, and the label that Word prints.
+    def level_of(self, key: str, style: str) -> int:
+        """Return the level that a numbering gives the paragraphs of a style."""
+        return self._styled.get(key, {}).get(style, 0)
 
-        Return None where the numbering does not exist or numbers nothing.
-        """
+    def count(self, key: str, level: int) -> str | None:
+        """Count one paragraph; return the label that Word prints, or None where the numbering does not exist."""
         levels = self._levels.get(key)
         if not levels or key == "0":
             return None
         item_level = levels.get(level) or levels[min(levels)]
         counts = self._counts[self._shared[key]]
         counts[level] = counts.get(level, item_level.start - 1) + 1
-        for deeper in [at for at in counts if at > level]:  # an item restarts the deeper levels
-            del counts[deeper]
+        for deeper in [at for at in counts if at > level]:
+            if level < levels.get(deeper, item_level).restart:
+                del counts[deeper]
 
         def printed_number(match: re.Match[str]) -> str:
             at = whole_number(match[1]) - 1
             counted = levels.get(at) or Level()
-            kind = "1" if item_level.legal and counted.kind != "01" else counted.kind
-            return _number_text(counts.get(at, counted.start), kind)
+            kind = "1" if item_level.legal and counted.kind not in ("01", "") else counted.kind
+            return numeral(counts.get(at, counted.start), kind)
 
-        return item_level, counts[level], re.sub(r"%([1-9])", printed_number, item_level.text)
+        return item_level.bullet or re.sub(r"%([1-9])", printed_number, item_level.text)
 
 
 def _levels(element: Element | None) -> dict[int, Level]:
@@ -201,40 +215,20 @@ def _levels(element: Element | None) -> dict[int, Level]:
     for level in children(element, "w:lvl"):
         at = whole_number(attribute(level, "w:ilvl", "0"), -1)
         number_format = attribute(find_path(level, "w:numFmt"), "w:val", "decimal")
+        text = attribute(find_path(level, "w:lvlText"), "w:val")[:_MAX_LABEL]
+        fonts = find_path(level, "w:rPr", "w:rFonts")
         if 0 <= at < _MAX_LEVELS:
             levels[at] = Level(
                 _KINDS.get(number_format, "1"),
-                number_format in ("bullet", "none"),
                 whole_number(attribute(find_path(level, "w:start"), "w:val"), 1),
-                attribute(find_path(level, "w:lvlText"), "w:val")[:_MAX_LABEL],
+                text,
                 is_on(find_path(level, "w:isLgl")),
+                bullet_of(attribute(fonts, "w:ascii") or attribute(fonts, "w:hAnsi"), text)
+                if number_format == "bullet"
+                else "",
+                whole_number(attribute(find_path(level, "w:lvlRestart"), "w:val"), _MAX_LEVELS),
             )
     return levels
-
-
-def _number_text(number: int, kind: str) -> str:
-    """Return a number in the form of its level: a letter, a Roman numeral or digits."""
-    if kind == "01":
-        return f"{number:02d}"
-    if kind in ("a", "A") and 0 < number <= 26:
-        return chr(ord(kind) + number - 1)
-    if kind in ("i", "I") and 0 < number < 400:
-        numeral = ""
-        for size, letters in (
-            (100, "c"),
-            (90, "xc"),
-            (50, "l"),
-            (40, "xl"),
-            (10, "x"),
-            (9, "ix"),
-            (5, "v"),
-            (4, "iv"),
-            (1, "i"),
-        ):
-            numeral += letters * (number // size)
-            number %= size
-        return numeral if kind == "i" else numeral.upper()
-    return str(number)
 
 
 def optional(archive: Archive, part: str) -> Element | None:

@@ -12,7 +12,8 @@ from . import words as vocabulary
 from .acronyms import ACRONYM_HANDLERS
 from .bib import entries
 from .environments import begin
-from .source import Macro, TexSource
+from .lists import LIST_HANDLERS, count_item
+from .source import NO_VALUE, TRUE, Macro, TexSource
 from .units import UNIT_HANDLERS
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def item(reader: TexReader, source: TexSource) -> None:
         reader.flush()
         return
     reader.close_item()
-    reader.label = reader.inline(option) if option is not None else ""
+    reader.label = reader.inline(option) if option is not None else count_item(reader)
     reader.items.append(("", ""))
 
 
@@ -73,7 +74,7 @@ def footnote(reader: TexReader, source: TexSource) -> None:
 
 def set_label(reader: TexReader, source: TexSource) -> None:
     """Give the latest number (section, figure, equation) a label."""
-    reader.state.labels[source.argument()] = reader.state.last
+    reader.state.set_label(source.argument(), reader.state.last)
 
 
 def link_url(reader: TexReader, source: TexSource) -> None:
@@ -194,7 +195,9 @@ def let(reader: TexReader, source: TexSource) -> None:
     if source.peek() == "=":
         source.next()
     target = source.argument()
-    reader.state.macros.commands.setdefault(name, Macro(0, None, target if target != f"\\{name}" else ""))
+    commands = reader.state.macros.commands
+    known = commands.get(target.lstrip("\\"))  # its present definition: a later one does not count
+    commands.setdefault(name, known or Macro(0, None, target if target != f"\\{name}" else ""))
 
 
 def frame_title(reader: TexReader, source: TexSource) -> None:
@@ -306,6 +309,27 @@ def skip_two_arguments(reader: TexReader, source: TexSource) -> None:
     source.argument()
 
 
+def choose(has_false: bool, has_true: bool, tells: Callable[[str], bool]) -> Callable[[Any, TexSource], None]:
+    """Return the handler that reads one of two branches, by what an argument of a macro is."""
+
+    def handler(reader: TexReader, source: TexSource) -> None:
+        is_true = tells(source.argument().strip())
+        branches = {
+            True: source.argument() if has_true else "",
+            False: source.argument() if has_false else "",
+        }
+        branch = branches[is_true]
+        reader.push_expansion(branch if reader.state.macros.spend(len(branch)) else None, source)
+
+    return handler
+
+
+_CHOICES: Final = {
+    "IfNoValue": lambda text: text == NO_VALUE,
+    "IfValue": lambda text: text != NO_VALUE,
+    "IfBoolean": lambda text: text == TRUE,
+}
+
 HANDLERS: Final[dict[str, Callable[[Any, TexSource], object]]] = {
     "begin": begin, "\\": line_break, "newline": line_break,
     "linebreak": line_break, "(": inline_math, "[": display_math,
@@ -330,6 +354,9 @@ HANDLERS: Final[dict[str, Callable[[Any, TexSource], object]]] = {
     "colorbox": skip_argument, "rotatebox": skip_argument, "enquote": quotation,
     "deleted": deleted, "replaced": replaced, "tnote": table_note_mark,
     **dict.fromkeys(("nicefrac", "sfrac", "frac", "tfrac", "dfrac", "cfrac"), fraction), **UNIT_HANDLERS,
+    **{f"{name}{branches}": choose("F" in branches, "T" in branches, tells)
+       for name, tells in _CHOICES.items() for branches in ("TF", "T", "F")},
+    **LIST_HANDLERS,
     **ACRONYM_HANDLERS,
 }  # fmt: skip
 """Handlers by command name."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from .._common.write import escape_text
 from . import words as vocabulary
 from .columns import columns_of
+from .lists import write_list
 from .source import END, TexSource, expand
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ _ROW: Final = re.compile(r"\\\\")
 _UNNUMBERED: Final = ("displaymath", "math", "split", "aligned", "dmath")
 _WITHOUT_WRAPPER: Final = ("equation", "displaymath", "math")
 _MANY_ROWED: Final = ("align", "gather", "eqnarray", "flalign", "alignat", "IEEEeqnarray")
+_EQUATION_TAG: Final = re.compile(r"\\tag\*?\s*\{([^{}$\\]{1,60})\}")
 _BIBITEM: Final = re.compile(r"\\bibitem\b")
 _LANGUAGE: Final = re.compile(r"language\s*=\s*\{?(?:\[[^\[\]]*\])?([A-Za-z0-9+#-]+)")
 _CAPTION: Final = re.compile(r"\\caption\*?(?![a-zA-Z])")
@@ -50,8 +52,8 @@ def begin(reader: TexReader, source: TexSource) -> None:
         _math(reader, name, source.environment(name))
     elif base in vocabulary.TABLES:
         _tabular(reader, name, source)
-    elif base in vocabulary.LISTS or base == "description":
-        _list(reader, base, source, name)
+    elif base in vocabulary.LISTS or base == "description" or name in state.list_names:
+        write_list(reader, state.list_names.get(name, base), source, name)
     elif base == "tablenotes":
         _table_notes(reader, source.environment(name))
     elif base in vocabulary.FLOATS:
@@ -95,9 +97,10 @@ def _math(reader: TexReader, name: str, body: str) -> None:
         rows = _ROW.split(body) if base in _MANY_ROWED else [body]
         for row in rows:
             if row.strip() and "\\nonumber" not in row and "\\notag" not in row:
-                state.step("equation")
+                tag = _EQUATION_TAG.search(row)  # such an equation is not counted
+                state.last = tag[1].strip() if tag else state.step("equation")
                 for label in _LABEL.findall(row):
-                    state.labels[label] = state.last
+                    state.set_label(label, state.last)
                     number = number or state.last
     if base == "math":
         reader.math(body)
@@ -128,7 +131,7 @@ def _tabular(reader: TexReader, name: str, source: TexSource) -> None:
         number = reader.state.step("table")
         caption = f"Table {number}: {caption}"
         for label in _LABEL.findall(body):
-            reader.state.labels[label] = number
+            reader.state.set_label(label, number, "table")
         body = _LABEL.sub("", body).lstrip()
     reader.table(body.removeprefix("\\\\") if caption else body, caption, columns)
 
@@ -145,19 +148,6 @@ def _without_repeats(body: str) -> str:
         rows = f"{rows}\\\\"
     head += r"\endhead" if head.strip() else ""
     return head + rows + foot
-
-
-def _list(reader: TexReader, base: str, source: TexSource, name: str) -> None:
-    body_source = TexSource(source.environment(name))
-    body_source.option()
-    items = reader.list_inner(body_source.until(END))
-    if base == "description":
-        body = "".join(f"<dt>{label}</dt><dd>{text}</dd>" for label, text in items)
-        reader.block(f"<dl>{body}</dl>" if body else "")
-        return
-    tag = vocabulary.LISTS[base]
-    body = "".join(f"<li>{f'{label} ' if label else ''}{text}</li>" for label, text in items)
-    reader.block(f"<{tag}>{body}</{tag}>" if body else "")
 
 
 def _table_notes(reader: TexReader, body: str) -> None:
@@ -187,7 +177,7 @@ def _float(reader: TexReader, base: str, source: TexSource, name: str) -> None:
     markup = inner_reader.markup()
     if number:
         for label in _LABEL.findall(body):
-            reader.state.labels[label] = number
+            reader.state.set_label(label, number, kind.lower())
     caption = inner_reader.caption
     if caption and number:
         caption = f"{kind} {number}: {caption}"

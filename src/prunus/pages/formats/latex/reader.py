@@ -17,7 +17,7 @@ from .._common.write import Cell, escape_text, note, preformatted, table, withou
 from .._sheets.grid import has_header
 from . import words as vocabulary
 from .columns import Column, RawCell, dressed
-from .source import Abbreviation, Macros, TexSource, define, expand
+from .source import Abbreviation, Enumeration, Macros, TexSource, define, define_document, expand
 from .words import HEADINGS, THEOREMS
 
 _SPLIT: Final = re.compile(r"\\\\\*?|\\tabularnewline\b|\\cr\b|\\(?:begin|end)\s*\{[^{}]*\}|\\[\s\S]|[{}&]|%[^\n]*\n?")
@@ -166,6 +166,13 @@ def _spans(text: str) -> RawCell:
 
 
 _MARK: Final = re.compile("\ue000([RCB])([^\ue001]*)\ue001")
+_KINDS: Final = {
+    **dict.fromkeys(HEADINGS, "section"), "chapter": "chapter", "figure": "figure", "SCfigure": "figure",
+    "table": "table", "equation": "equation", "algorithm": "algorithm", "listing": "listing",
+}  # fmt: skip
+"""What references call the things that are counted."""
+
+_LONGEST_KIND: Final = 60
 _MAX_FILES: Final = 200  # included files; files may include each other without end
 
 
@@ -202,7 +209,15 @@ class TexState:
     last: str = ""
     files: int = 0
     counters: dict[str, int] = field(default_factory=dict)
-    labels: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, tuple[str, str, str]] = field(default_factory=dict)
+    """What has a label: its number, its kind, and the heading above it as HTML."""
+    lists: list[Enumeration | None] = field(default_factory=list)
+    """The open lists; None for one without numbers."""
+    resumed: dict[str, int] = field(default_factory=dict)
+    list_options: dict[str, str] = field(default_factory=dict)
+    list_names: dict[str, str] = field(default_factory=dict)
+    last_kind: str = ""
+    last_title: str = ""
     theorems: dict[str, str] = field(default_factory=lambda: dict(THEOREMS))
     footnotes: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -241,14 +256,16 @@ class TexState:
         self.counters[name] = self.counters.get(name, 0) + 1
         for inner in inside:
             self.counters[inner] = 0
-        self.last = str(self.counters[name])
+        title = _TAG.sub("", self.theorems.get(name, ""))[:_LONGEST_KIND].lower()
+        self.last, self.last_kind = str(self.counters[name]), _KINDS.get(name, title)
         return self.last
 
     def heading_number(self, name: str) -> str:
         """Count a heading and return its full number, such as ``2.1``; '' for headings that LaTeX does not number."""
         position = HEADINGS.index(name)
         top = 1 if self.chapters else 2
-        if name == "part" or position > top + 2 or position < top:
+        deepest = self.counters.get("secnumdepth", top) + 1 if "secnumdepth" in self.counters else top + 2
+        if name == "part" or position > deepest or position < top:
             return ""
         self.step(name, HEADINGS[position + 1 :])
         counted = [self.counters.get(heading, 0) for heading in HEADINGS[top : position + 1]]
@@ -257,6 +274,28 @@ class TexState:
             numbers[0] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[counted[0] - 1]
         self.last = ".".join(numbers)
         return self.last
+
+    def set_label(self, key: str, number: str, kind: str | None = None) -> None:
+        """Give a number a label, by which the document refers to it."""
+        self.labels[key] = number, self.last_kind if kind is None else kind, self.last_title
+
+    def _reference(self, text: str) -> str:
+        """Return what a reference shows; the label itself where nothing has it."""
+        command, _, keys = text.partition("\ue002")
+        if command in ("pageref", "vpageref"):
+            return "??"  # pages are not known
+        is_named = command in ("cref", "Cref", "autoref")
+        shown = []
+        for key in keys.split(",") if is_named else [keys]:
+            number, kind, title = self.labels.get(key.strip(), ("", "", ""))
+            if command == "nameref":
+                number = _TAG.sub("", _MARK.sub("", title)) or number
+            elif is_named and number and kind:
+                is_small = command == "cref" or (command == "autoref" and kind in ("section", "item"))
+                number = f"{kind if is_small else kind.capitalize()} {number}"
+            number = number if command == "nameref" else escape_text(number)
+            shown.append(number if number and self.macros.spend(len(number)) else key.strip())
+        return ", ".join(shown[:-1]) + (" and " if len(shown) > 1 else "") + shown[-1]
 
     def finish(self, markup: str, inline: Callable[[str], str], as_latex: Callable[[Mapping[str, str]], str]) -> str:
         """Return the document with references, citations, bibliography, footnotes and notes filled in."""
@@ -270,7 +309,7 @@ class TexState:
         def fill(found: re.Match[str]) -> str:
             kind, text = found[1], found[2]
             if kind == "R":
-                return escape_text(self.labels.get(text, "")) or text
+                return self._reference(text)
             if kind == "C":
                 cited_keys, _, extra = text.partition("\ue002")
                 inside = [escape_text(numbers.get(key, key)) for key in cited_keys.split(",")]
@@ -298,6 +337,11 @@ _SPACE: Final = re.compile(r"[ \t\n]+")
 _DEFINING: Final = frozenset(
     """newcommand renewcommand providecommand DeclareRobustCommand newenvironment renewenvironment def gdef edef xdef
     newcommand* renewcommand* providecommand* newenvironment* renewenvironment*""".split()
+)
+_DOCUMENT_DEFINING: Final = frozenset(
+    f"{how}{what}"
+    for how in ("New", "Renew", "Provide", "Declare")
+    for what in ("DocumentCommand", "ExpandableDocumentCommand", "DocumentEnvironment")
 )
 
 
@@ -416,9 +460,11 @@ class TexReader:
         base = name.rstrip("*") if name[0].isalpha() else name
         macro = macros.commands.get(name) or macros.commands.get(base)
         if macro is not None:
-            self.push_expansion(expand(macro, source, macros), source)
+            self.push_expansion(expand(macro, source, macros, starred=name.endswith("*")), source)
         elif name in _DEFINING:
             define(base, source, macros)
+        elif base in _DOCUMENT_DEFINING:
+            define_document(base, source, macros)
         elif base in vocabulary.STYLES:
             tag = vocabulary.STYLES[base]
             inner = self.inline(source.argument(), literal=tag == "code")
@@ -428,8 +474,7 @@ class TexReader:
         elif base in vocabulary.CITES:
             self._cite(base, source)
         elif base in vocabulary.REFERENCES:
-            keys = source.argument()
-            mark = f"\ue000R{keys}\ue001"
+            mark = f"\ue000R{base}\ue002{source.argument()}\ue001"
             self.line.append(f"({mark})" if base == "eqref" else mark)
         elif name in vocabulary.ACCENTS and (not name.isalpha() or source.peek() not in ("", " ")):
             self._accent(name, source)
@@ -444,15 +489,18 @@ class TexReader:
             if handler is not None:
                 handler(self, source)
             else:
-                self._unknown(source)
+                self._unknown(name, source)
 
     def push_expansion(self, text: str | None, source: TexSource) -> None:
         """Read the expansion of a macro next. Beyond the limit on expansion, record a note instead."""
         if text is None or not source.push(text):
             self.state.remark("Macros of this document grow without end; from some point on they stand for nothing.")
 
-    def _unknown(self, source: TexSource) -> None:
-        """Drop an unknown command and its option. The text of its arguments is kept."""
+    def _unknown(self, name: str, source: TexSource) -> None:
+        """Drop an unknown command and its option. The text of its arguments is kept; a counter is written."""
+        if name.startswith("the") and name[3:] in self.state.counters:
+            self.line.append(str(self.state.counters[name[3:]]))
+            return
         option = source.option()
         if option is not None and source.peek() != "{":
             self.line.append(escape_text(f"[{option}]"))
@@ -467,6 +515,7 @@ class TexReader:
         number = "" if starred else self.state.heading_number(name)
         level = vocabulary.HEADINGS.index(name) - (0 if self.state.chapters else 1)
         level = 2 if name == "part" else min(6, max(2, level + 1))
+        self.state.last_title = text
         self.block(f"<h{level}>{f'{number} ' if number else ''}{text}</h{level}>" if text else "")
 
     def _cite(self, name: str, source: TexSource) -> None:

@@ -25,6 +25,8 @@ _PARAMETERS: Final = re.compile(r"\s*\\([a-zA-Z@]+)((?:#\d)*)\s*(?=\{)")
 END: Final = "\0"
 """A character that no document contains: ``until(END)`` reads to the end."""
 
+NO_VALUE: Final = "-NoValue-"
+TRUE, FALSE = "\\BooleanTrue", "\\BooleanFalse"
 MAX_MACROS: Final = 5000
 _LONGEST_OPTION: Final = 2000
 _MAX_STACK: Final = 60  # nesting depth of macros and files
@@ -43,11 +45,36 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Macro:
-    """The definition of a command: number of arguments, default of the first argument, body."""
+    """The definition of a command: number of arguments, default of the first argument, body.
+
+    :param kinds: kind and default of each argument, for ``\\NewDocumentCommand``: ``m``, ``o``, ``O``, ``s``.
+    """
 
     arguments: int
     default: str | None
     body: str
+    kinds: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(slots=True)
+class Enumeration:
+    """An open numbered list.
+
+    :param level: numbered lists around it, and itself.
+    :param pattern: LaTeX of its labels; '' for the usual one.
+    :param is_added: whether the label of the outer item stands before that of an item.
+    :param count: number of the latest item.
+    :param label: LaTeX of the latest label.
+    :param own: number of the latest item as the list writes it.
+    """
+
+    level: int
+    pattern: str = ""
+    is_added: bool = False
+    series: str = ""
+    count: int = 0
+    label: str = ""
+    own: str = ""
 
 
 @dataclass(slots=True)
@@ -240,9 +267,12 @@ class TexSource:
         return match[1], len(match[2]) // 2
 
 
-def expand(macro: Macro, source: TexSource, macros: Macros) -> str | None:
-    """Read the arguments of a macro and return its expansion, or None beyond the limit on expansion."""
-    arguments: list[str] = []
+def expand(macro: Macro, source: TexSource, macros: Macros, *, starred: bool = False) -> str | None:
+    """Read the arguments of a macro and return its expansion, or None beyond the limit on expansion.
+
+    :param starred: a star stands after its name.
+    """
+    arguments = [_kind_argument(kind, default, source, starred) for kind, default in macro.kinds]
     if macro.default is not None and macro.arguments:
         option = source.option()
         arguments.append(macro.default if option is None else option)
@@ -253,6 +283,41 @@ def expand(macro: Macro, source: TexSource, macros: Macros) -> str | None:
         return None
     known = {str(number): text for number, text in enumerate(arguments, 1)}
     return _ARGUMENT.sub(lambda mark: known.get(mark[1], ""), macro.body)
+
+
+def _kind_argument(kind: str, default: str, source: TexSource, starred: bool) -> str:
+    """Return an argument of a kind of ``\\NewDocumentCommand``."""
+    if kind == "s":
+        return TRUE if starred else FALSE
+    if kind in "oO":
+        option = source.option()
+        return default if option is None else option
+    return source.argument()
+
+
+def _kinds(spec: str) -> tuple[tuple[str, str], ...]:
+    """Return the kinds of the arguments in a specification such as ``m O{EUR} s``, with their defaults."""
+    source = TexSource(spec)
+    kinds: list[tuple[str, str]] = []
+    while len(kinds) < 9 and (kind := source.argument()):
+        if kind in ("o", "O", "m", "s", "g", "r", "d", "v"):
+            kinds.append((kind, source.argument()[:_LONGEST_OPTION] if kind == "O" else NO_VALUE))
+    return tuple(kinds)
+
+
+def define_document(name: str, source: TexSource, macros: Macros) -> None:
+    """Read and record the definition after ``\\NewDocumentCommand`` and its like."""
+    target = source.argument().strip().lstrip("\\")
+    kinds = _kinds(source.argument())
+    macro = Macro(len(kinds), None, source.argument(), kinds)
+    known = macros.environments if "Environment" in name else macros.commands
+    is_kept = name.startswith("Provide") and target in known
+    if "Environment" in name:
+        end = source.argument()
+        if len(macros.environments) < MAX_MACROS and not is_kept:
+            macros.environments[target] = (macro, end)
+    elif target and len(macros.commands) < MAX_MACROS and not is_kept:
+        macros.commands[target] = macro
 
 
 def define(name: str, source: TexSource, macros: Macros) -> None:

@@ -85,13 +85,13 @@ DROPPED: Final[dict[str, int]] = {
     ),
     **dict.fromkeys(
         """vspace hspace documentclass documentstyle usepackage RequirePackage bibliographystyle pagestyle thispagestyle
-        color pagenumbering hypersetup geometry includeonly newcounter graphicspath pdfbookmark hyphenation phantom
-        hphantom vphantom stepcounter refstepcounter usetikzlibrary lstset captionsetup theoremstyle selectlanguage
-        linespread setstretch index glossary DeclareUnicodeCharacter markboth tikzset pgfplotsset sisetup setlist
+        color pagenumbering hypersetup geometry includeonly newcounter newlength graphicspath pdfbookmark hyphenation
+        phantom hphantom vphantom usetikzlibrary lstset captionsetup theoremstyle selectlanguage
+        linespread setstretch index glossary DeclareUnicodeCharacter markboth tikzset pgfplotsset sisetup
         setmainfont PassOptionsToPackage rowcolor cellcolor columncolor specialrule cline cmidrule""".split(), 1
     ),
     **dict.fromkeys(
-        """setlength addtolength setcounter addtocounter definecolor newlength addcontentsline rule DeclareMathOperator
+        """setlength addtolength definecolor addcontentsline rule DeclareMathOperator
         settowidth numberwithin newtheoremstyle DeclarePairedDelimiter fontsize""".split(), 2
     ),
 }  # fmt: skip

@@ -16,11 +16,12 @@ from ....core.types import Page
 from ...asides import comment
 from .._common.allowance import Allowance
 from .._common.body import Body
+from .._common.numerals import is_said
 from .._common.symbols import is_symbol_font, symbols
 from .._common.write import Cell, document, note, table, without_first_paragraph, without_paragraph
 from .._common.xml import children, find_path, is_flat, parse_xml, whole_number
 from .._common.zip import Archive
-from .styles import OdtStyles
+from .styles import MAX_LABEL, OUTLINE, OdtStyles
 
 _GROUPS: Final = frozenset({"table:table-rows", "table:table-row-group", "table:table-header-rows"})
 _MAX_REPEAT: Final = 50  # repetitions of a row or a cell; higher counts only fill a sheet to its edge
@@ -124,6 +125,8 @@ class _Document:
             raise allowance.fault("this is no OpenDocument text")
         self.styles = OdtStyles(roots)
         self.notes: list[str] = []
+        self._counts: dict[str, dict[int, int]] = {}  # of lists: by their style, the latest, and by # and their id
+        self._outline: dict[int, int] = {}  # latest numbers of headings by level
         self._shown: set[str] = set()  # parts of embedded objects
 
     def html(self) -> str:
@@ -153,7 +156,8 @@ class _Document:
             if tag in ("text:p", "text:h"):
                 self._add_paragraph(child, body)
             elif tag == "text:list":
-                body.add(self._list_html(child, "", 1))
+                name = child.get("text:style-name", "")
+                body.add(self._list_html(child, name, (), self._counts_of(child, name)))
             elif tag == "table:table":
                 body.add(table_html(child, self.cell, self.allowance), "table")
             elif tag in _CONTAINERS:
@@ -178,8 +182,9 @@ class _Document:
         level = element.get("text:outline-level", "1") if element.tag == "text:h" else ""
         if text and (level or style.title):
             depth = max(1, whole_number(level, 1, most=6))
-            number = next((label.text or "" for label in children(element, "text:number")), "")
-            printed = f"{escape(number, quote=False)} " if number else ""
+            number = self._heading_label(element, depth) if level else ""
+            self.allowance.spend("letters", len(number))
+            printed = f"{escape(number, quote=False)} " if is_said(number) else ""
             body.add(f"<h{depth}>{printed}{text.replace('<b>', '').replace('</b>', '')}</h{depth}>")
         elif text and style.code:
             body.add(escape(_code_text(element), quote=False), "code")
@@ -189,37 +194,85 @@ class _Document:
             body.add(f"<blockquote><p>{text}</p></blockquote>" if style.quote else f"<p>{text}</p>")
         body.parts += beside.parts
 
-    def _list_html(self, element: Element, inherited: str, level: int) -> str:
+    def _list_html(self, element: Element, name: str, above: tuple[int, ...], counts: dict[int, int]) -> str:
         """Return a list with its nested lists.
 
-        :param inherited: style name of the outer list.
-        :param level: nesting depth, from 1.
+        :param name: name of the style of the list.
+        :param above: numbers of the items around the list, the outermost first.
+        :param counts: latest numbers by level; an item clears those of the levels below it.
         """
-        name = element.get("text:style-name", "") or inherited
-        marking = self.styles.list_level(name, level)
-        items = []
-        number = marking.start
+        level = len(above) + 1
+        start = self.styles.list_level(name, level).start
+        body = Body()
         for item in element:
             self.allowance.spend("items")
             if item.tag not in ("text:list-item", "text:list-header"):
                 continue
-            start = whole_number(item.get("text:start-value"), number)
-            value_attribute = f' value="{start}"' if start != number else ""
-            number = start + 1
-            inner = Body()
+            inner, label = Body(), ""
+            # an item that begins with a list has no number; it only holds what goes on a level below
+            is_counted = item.tag == "text:list-item" and next((child.tag for child in item), "") != "text:list"
+            if is_counted:
+                counts[level] = whole_number(item.get("text:start-value"), counts.get(level, start - 1) + 1)
+                for deeper in [at for at in counts if at > level]:
+                    del counts[deeper]
+                label = self._label(item, name, (*above, counts[level]))
+                self.allowance.spend("letters", len(label))
             for child in item:
                 if child.tag == "text:list":
-                    inner.add(self._list_html(child, name, level + 1))
+                    style = child.get("text:style-name", "") or name
+                    inner.add(self._list_html(child, style, (*above, counts.get(level, start)), counts))
                 else:
                     self.blocks([child], inner)
-            html = without_first_paragraph(inner.html())
-            items.append(f"<li{value_attribute if marking.tag == 'ol' else ''}>{html}</li>" if html else "")
-        body = "".join(items)
-        if not body:
-            return ""
-        attributes = f' start="{marking.start}"' if marking.tag == "ol" and marking.start != 1 else ""
-        attributes += f' type="{marking.kind}"' if marking.tag == "ol" and marking.kind not in ("", "1") else ""
-        return f"<{marking.tag}{attributes}>{body}</{marking.tag}>"
+            html = inner.html()
+            if not is_counted:
+                body.inside(html)
+            elif html.startswith("<h"):
+                printed = f"{escape(label, quote=False)} " if is_said(label) else ""
+                body.add(f"{html[:4]}{printed}{html[4:]}")
+            elif html:
+                body.labelled(without_first_paragraph(html), 0, label)
+        return body.html()
+
+    def _counts_of(self, element: Element, name: str) -> dict[int, int]:
+        """Return the numbers that a list goes on from: those of an earlier list, or none."""
+        counts = self._counts.get(f"#{element.get('text:continue-list', '')}")
+        if counts is None and element.get("text:continue-numbering") == "true":
+            counts = self._counts.get(name)
+        counts = {} if counts is None else counts
+        self._counts[name] = counts
+        if identity := element.get("xml:id", ""):
+            self._counts[f"#{identity}"] = counts
+        return counts
+
+    def _heading_label(self, element: Element, level: int) -> str:
+        """Count a heading; return its number, as the file states it or else as the outline makes it."""
+        stated = next(children(element, "text:number"), None)
+        marking = self.styles.list_level(OUTLINE, level)
+        if element.get("text:is-list-header") == "true" or not (marking.kind or stated is not None):
+            return "" if stated is None else stated.text or ""
+        restarts = element.get("text:restart-numbering") == "true"
+        number = self._outline.get(level, marking.start - 1) + 1
+        number = whole_number(element.get("text:start-value"), marking.start) if restarts else number
+        self._outline = {at: count for at, count in self._outline.items() if at < level} | {level: number}
+        if stated is not None:
+            return stated.text or ""
+        above = (self._outline.get(at, self.styles.list_level(OUTLINE, at).start) for at in range(1, level + 1))
+        return self._label(element, OUTLINE, tuple(above))
+
+    def _label(self, item: Element, name: str, numbers: tuple[int, ...]) -> str:
+        """Return the label of an item: as the file states it, or else as the style of the list makes it."""
+        stated = next(children(item, "text:number"), None)
+        if stated is not None:
+            return (stated.text or "")[:MAX_LABEL]
+        own = self.styles.list_level(name, len(numbers))
+        if not own.kind:
+            return f"{own.before}{own.after}" or own.bullet
+        first = max(len(numbers) - own.shown, 0)
+        levels = (self.styles.list_level(name, at + 1) for at in range(first, len(numbers)))
+        shown = ".".join(
+            level.number(count) for level, count in zip(levels, numbers[first:], strict=True) if level.kind
+        )
+        return f"{own.before}{shown}{own.after}"
 
     # --- inline ----------------------------------------------------------------------------------
 

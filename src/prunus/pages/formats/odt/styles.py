@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 from xml.etree.ElementTree import Element
 
+from .._common.numerals import bullet_of, numeral
 from .._common.xml import attribute, find_path, whole_number
 
 _CAPTIONS: Final = frozenset("Caption Table Illustration Figure Drawing Text".split())
 _CODE: Final = re.compile(r"preformatted|source_20_text|code|listing", re.IGNORECASE)
+_KINDS: Final = {"一, 二, 三, ...": "一", "①, ②, ③, ...": "①", "01, 02, 03, ...": "01"}
+MAX_LABEL: Final = 200
+"""Characters of a label, and of what stands before and after its number."""
+
+OUTLINE: Final = " outline"
+"""The name here of the list style that numbers the headings; no other style has it."""
+
 _HEAVY: Final = frozenset({"bold", "600", "700", "800", "900"})
 
 
@@ -34,11 +42,24 @@ class OdtStyle:
 
 @dataclass(frozen=True, slots=True)
 class ListLevel:
-    """The marking of one level of a list: tag, ``type`` attribute and first number."""
+    """The labels of one level of a list.
 
-    tag: str = "ul"
+    :param kind: as of :func:`numeral`; '' where it has no number.
+    :param shown: levels whose numbers a label shows, its own the last.
+    :param bullet: character that a bullet shows.
+    """
+
     kind: str = ""
     start: int = 1
+    shown: int = 1
+    before: str = ""
+    after: str = ""
+    doubles: bool = False
+    bullet: str = ""
+
+    def number(self, count: int) -> str:
+        """Return a number as the labels show it."""
+        return numeral(count, self.kind, doubles=self.doubles)
 
 
 def raised_by(position: str) -> str:
@@ -55,6 +76,7 @@ class OdtStyles:
     def __init__(self, roots: Sequence[Element]) -> None:
         self._elements: dict[str, Element] = {}
         self._lists: dict[str, Element] = {}
+        self._levels: dict[tuple[str, int], ListLevel] = {}
         self.lang = ""
         for root in roots:
             for element in root.iter():
@@ -62,6 +84,8 @@ class OdtStyles:
                     self._elements.setdefault(attribute(element, "style:name"), element)
                 elif element.tag == "text:list-style":
                     self._lists.setdefault(attribute(element, "style:name"), element)
+                elif element.tag == "text:outline-style":
+                    self._lists.setdefault(OUTLINE, element)
                 elif element.tag == "style:default-style" and not self.lang:
                     props = find_path(element, "style:text-properties")
                     self.lang = attribute(props, "fo:language") if attribute(props, "fo:language") != "none" else ""
@@ -101,14 +125,28 @@ class OdtStyles:
         )
 
     def list_level(self, name: str, level: int) -> ListLevel:
-        """Return the marking of a list level; a list without a style has bullets."""
-        for element in self._lists.get(name, ()):
-            if attribute(element, "text:level") == str(level):
-                number_format, start = (
-                    attribute(element, "style:num-format"),
-                    whole_number(attribute(element, "text:start-value"), 1),
-                )
-                if element.tag == "text:list-level-style-number" and number_format:
-                    return ListLevel("ol", number_format[:1], start)
-                return ListLevel()
-        return ListLevel()
+        """Return the labels of a list level; a list without a style has bullets."""
+        if (name, level) not in self._levels:
+            self._levels[name, level] = _list_level(self._lists.get(name, ()), level)
+        return self._levels[name, level]
+
+
+def _list_level(levels: Iterable[Element], level: int) -> ListLevel:
+    for element in levels:
+        if attribute(element, "text:level") != str(level):
+            continue
+        before, after = (attribute(element, f"style:num-{side}")[:MAX_LABEL] for side in ("prefix", "suffix"))
+        if element.tag == "text:list-level-style-bullet":
+            font = attribute(find_path(element, "style:text-properties"), "style:font-name")
+            return ListLevel(bullet=bullet_of(font, attribute(element, "text:bullet-char")))
+        if element.tag in ("text:list-level-style-number", "text:outline-level-style"):
+            kind = attribute(element, "style:num-format")
+            return ListLevel(
+                _KINDS.get(kind, kind if len(kind) < 2 else "1"),
+                whole_number(attribute(element, "text:start-value"), 1),
+                whole_number(attribute(element, "text:display-levels"), 1, most=10),
+                before,
+                after,
+                attribute(element, "style:num-letter-sync") == "true",
+            )
+    return ListLevel()

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Final
 
-from ....core.text.numbers import bounded_int, in_ascii
+from ....core.text.numbers import bounded_int
 from .._common.allowance import Allowance
 from .._common.body import Body
+from .._common.numerals import is_said
 from .._common.write import Cell, without_paragraph
 from .._common.write import table as to_table
 
 _HEADING: Final = re.compile(r"(?:heading|überschrift|titre|titolo|título)\s*([1-9])", re.IGNORECASE)
 _CODE: Final = re.compile(r"code|preformatted|listing|verbatim", re.IGNORECASE)
 _QUOTE: Final = re.compile(r"quote|quotation|zitat|citation", re.IGNORECASE)
-_NUMBER: Final = re.compile(r"[(\[]?(?:[\d.]*?(\d{1,6})[.)\]:]*|([a-z])[.)\]]+|([A-Z])[.)\]]+)")
 _WEB: Final = ("http://", "https://", "mailto:", "ftp://")
 MAX_TABLES: Final = 8
 """Depth of tables inside tables; what is deeper stands in the innermost."""
@@ -123,25 +123,17 @@ class Story:
         title = props.style.lower() in ("title", "titel")
         if level or title:
             plain = "".join(_run_html(replace(look, bold=False, italic=False), text) for look, text in runs).strip()
-            printed = f"{escape(marker, quote=False)} " if marker and any(c.isalnum() for c in marker) else ""
+            printed = f"{escape(marker, quote=False)} " if is_said(marker) else ""
             body.add(f"<h{level or 1}>{printed}{plain}</h{level or 1}>")
         elif props.listed or marker:
-            self._item(html, props, marker, body)
+            self._allowance.spend("letters", len(marker))
+            body.labelled(html, props.level, marker)
         elif _CODE.search(props.style):
             body.add(escape("".join(text for _, text in runs).replace("\v", "\n"), quote=False), "code")
         elif props.style.lower() in ("caption", "beschriftung"):
             body.add(html, "caption")
         else:
             body.add(f"<blockquote><p>{html}</p></blockquote>" if _QUOTE.search(props.style) else f"<p>{html}</p>")
-
-    def _item(self, html: str, props: Paragraph, marker: str, body: Body) -> None:
-        match = _NUMBER.fullmatch(marker)
-        if not match:
-            body.item(html, props.level)
-            return
-        digits, lower, upper = match.groups()
-        number = bounded_int(in_ascii(digits), 1, most=999_999) if digits else ord((lower or upper).lower()) - 96
-        body.item(html, props.level, "ol", number, "" if digits else "a" if lower else "A")
 
     # --- tables ----------------------------------------------------------------------------------
 
