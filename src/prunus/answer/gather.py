@@ -207,7 +207,7 @@ async def _extract(run: Run, tagged: Sequence[Segment], urls: dict[str, str]) ->
     engines, by_tag = run.engines, {segment.tag: segment for segment in tagged}
     if not per_page(run):
         found = await engines.extractor.extract(run.asked.full_question, tagged)
-        run.likeliest = max(run.likeliest, likeliest(found) or 0.0)
+        run.likeliest = max(run.likeliest, likeliest(found, tagged) or 0.0)
         return chosen_segments(found, tagged, engines.min_confidence)
     pages = {document: list(group) for document, group in groupby(tagged, key=_document_of)}
     if run.afford() < 3 * LEAST_ROOM:  # room for one extraction call, and for the answer

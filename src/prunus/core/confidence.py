@@ -16,20 +16,30 @@ HARDLY: Final = 0.08
 def chosen_segments(
     choices: Sequence[Chosen] | None, tagged: Sequence[Segment], min_confidence: float
 ) -> list[Segment]:
-    """Return the segments that an extractor chose; [] where it is too little likely that any of them answers.
+    """Return the segments that an extractor chose; [] where it is sure of none.
 
-    :param min_confidence: the least chance that one of them answers. What has no confidence is taken as it is.
+    :param min_confidence: the chance (:func:`likeliest`) that the pages must have. What has no confidence is taken as
+        it is.
     """
     by_tag = {segment.tag: segment for segment in tagged}
-    sure = likeliest(choices)
+    sure = likeliest(choices, tagged)
     if sure is not None and sure < min_confidence:
         return []
     return [replace(by_tag[choice.tag], choice=choice) for choice in choices or ()]
 
 
-def likeliest(choices: Sequence[Chosen] | None) -> float | None:
-    """Return the chance that one of the chosen segments answers; None where no chance is known."""
-    return any_of([choice.confidence for choice in choices or () if choice.confidence is not None])
+def likeliest(choices: Sequence[Chosen] | None, tagged: Sequence[Segment]) -> float | None:
+    """Return the chance that a page answers by its best segment, of several pages that any of them does.
+
+    A question may ask for several things, each on a page of its own. None where no chance is known.
+    """
+    by_tag = {segment.tag: segment for segment in tagged}
+    best: dict[str, float] = {}
+    for choice in choices or ():
+        document = by_tag[choice.tag].span.document
+        if choice.confidence is not None:
+            best[document] = max(choice.confidence, best.get(document, 0.0))
+    return any_of(list(best.values()))
 
 
 def any_of(chances: Sequence[float | None]) -> float | None:

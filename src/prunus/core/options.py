@@ -76,7 +76,7 @@ class Options:
     :param generator: engine that writes the answer: ``quotes``, ``llm``.
     :param trace: called with a ``prunus.core.types.Trace`` when a stage of an answer ends.
     :param min_confidence: chance that a quote answers the question, 0 to 1, below which there is no answer without a
-        model; None follows the setting (0.32), 0 always answers.
+        model; None follows the setting (0.2), 0 always answers.
     :param max_words: words of a block at most; 0 chooses by page, budget and question.
     :param units: ``blocks``, or ``leaves`` of the DOM (the ablation of HtmlRAG §4.6.2).
     :param breadcrumbs: keep all headings above each kept block, paid from the budget; else the innermost one.

@@ -147,7 +147,7 @@ class Settings:
     llm_options: Mapping[str, Any] = field(default_factory=dict)
     path_options: Mapping[str, Any] = field(default_factory=dict)
     budget: int = 4096
-    min_confidence: float = 0.32
+    min_confidence: float = 0.2
     formats: tuple[str, ...] = ()
     shown_only: bool = False
     max_files: int = 10_000

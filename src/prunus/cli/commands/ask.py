@@ -85,7 +85,7 @@ SECTIONS: Final = {
     "--min-confidence",
     type=click.FloatRange(0, 1),
     metavar="CHANCE",
-    help="Without a model, answer only where a quote answers with this chance; by default 0.32.",
+    help="Without a model, answer only where a quote answers with this chance; by default 0.2.",
 )
 @click.option("--best", type=click.IntRange(1, 50), metavar="N", help="Web pages to answer from; 5 by default.")
 @click.option("--pictures", type=click.IntRange(0, 20), default=0, metavar="N", help="Show the model up to N pictures.")

@@ -160,20 +160,18 @@ class Numbering:
     def __init__(self, root: Element | None) -> None:
         named = {attribute(element, "w:abstractNumId"): element for element in children(root, "w:abstractNum")}
         styled = {attribute(find_path(named[key], "w:styleLink"), "w:val"): key for key in reversed(named)}
+        links = {key: attribute(find_path(one, "w:numStyleLink"), "w:val") for key, one in named.items()}
+        by_style = {key: _styles_of(one) for key, one in named.items()}
         abstract = {key: _levels(element) for key, element in named.items()}
         self._levels: dict[str, dict[int, Level]] = {}
         self._styled: dict[str, dict[str, int]] = {}  # levels by the style whose paragraphs have them
         self._shared: dict[str, str] = {}
         for element in children(root, "w:num"):
             key, target = attribute(element, "w:numId"), attribute(find_path(element, "w:abstractNumId"), "w:val")
-            link = attribute(find_path(named.get(target), "w:numStyleLink"), "w:val")
+            link = links.get(target, "")
             target = styled.get(link, target) if link else target  # the levels stand where the style is defined
             levels = dict(abstract.get(target, {}))
-            self._styled[key] = {
-                attribute(style, "w:val"): whole_number(attribute(level, "w:ilvl"), most=8)
-                for level in children(named.get(target), "w:lvl")
-                if (style := find_path(level, "w:pStyle")) is not None
-            }
+            self._styled[key] = by_style.get(target, {})
             self._shared[key] = target
             for change in children(element, "w:lvlOverride"):
                 at = whole_number(attribute(change, "w:ilvl", "0"), -1)
@@ -208,6 +206,15 @@ class Numbering:
             return numeral(counts.get(at, counted.start), kind)
 
         return item_level.bullet or re.sub(r"%([1-9])", printed_number, item_level.text)
+
+
+def _styles_of(element: Element) -> dict[str, int]:
+    """Return the levels of a numbering by the style whose paragraphs have them."""
+    return {
+        attribute(style, "w:val"): whole_number(attribute(level, "w:ilvl"), most=8)
+        for level in children(element, "w:lvl")
+        if (style := find_path(level, "w:pStyle")) is not None
+    }
 
 
 def _levels(element: Element | None) -> dict[int, Level]:
