@@ -273,9 +273,21 @@ def _words(element: Element, box: _Box, after: bool) -> str:
         return ""
     if not _is_said(element, words, box, after):
         return " " if element.children and _SEPARATORS.issuperset(bare.replace(" ", "")) else ""
-    if any(name for _, name in box.content) and " ".join(element.text.split()) == " ".join(words.split()):
+    if any(name for _, name in box.content) and _says(element, words):
         return ""  # the shadow of a heading, or the room for bold letters
     return f" {words} " if box.apart else words
+
+
+def _says(element: Element, words: str) -> bool:
+    """Tell whether an element has these words, and no others; few of a long element are read."""
+    own: list[str] = []
+    letters = 0
+    for text in element.strings:
+        letters += len(text) - text.count(" ")
+        if letters > len(words):
+            return False
+        own.append(text)
+    return " ".join("".join(own).split()) == " ".join(words.split())
 
 
 def _is_said(element: Element, words: str, box: _Box, after: bool) -> bool:
