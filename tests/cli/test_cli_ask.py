@@ -45,7 +45,7 @@ def test_nothing_relevant_is_said_and_not_invented(cli: Cli) -> None:
     question = "zygote chromosome mitosis telophase"
     result = cli("ask", question, "examples/site/old-bulletin.html", "--quiet")
     assert result.exit_code == 4
-    assert "no page" in only_line(result)
+    assert "no passage of the pages is likely to answer" in only_line(result)
     events = cli("ask", question, "examples/site/old-bulletin.html", "--events", "--quiet")
     assert events.exit_code == 4
     assert lines_of(events)[-1]["event"] == "error"
