@@ -39,7 +39,7 @@ _SCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻₀₁₂₃₄₅₆
 
 def without_marks(text: str) -> str:
     """Return text without the marks of struck, quoted, raised and lowered words, which plain text and Markdown write."""
-    return re.sub("[~“”^_()]", "", text).translate(_SCRIPTS)
+    return re.sub("[~“”‘’^_()]", "", text).translate(_SCRIPTS)
 
 
 @dataclass(frozen=True)

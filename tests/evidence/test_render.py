@@ -253,7 +253,7 @@ def test_markdown_reads_back_as_the_same_words(made: Made) -> None:
 
 
 def _without_marks(words: list[str]) -> str:
-    return re.sub(r"[*~`_“”]", "", "".join(words))
+    return re.sub(r"[*~`_“”‘’]", "", "".join(words))
 
 
 # --- text ----------------------------------------------------------------------------------------

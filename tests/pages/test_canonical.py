@@ -41,6 +41,8 @@ MEANINGS = {
     "costs <span style='text-decoration: line-through'>$99</span> $79": "costs ~~$99~~ $79",
     "he said <q>no</q>": "he said “no”",
     "he said <q>“no”</q>": "he said “no”",
+    "<q>she said <q>no <q>x</q></q> to me</q>": "“she said ‘no “x”’ to me”",
+    "<q><q>a</q></q> <q>b</q>": "“‘a’” “b”",
     "<p>was <a href=x style='text-decoration:line-through'>$99</a>": "was ~~$99~~",
     "<style>.was{text-decoration:1px line-through}</style><p><i class=was>$99</i> $79": "~~$99~~ $79",
     "<style>.was{text-decoration-line:line-through;display:block}</style><p>now <i class=was>$99</i> $79": "now\n~~$99~~\n$79",
@@ -148,6 +150,10 @@ TABLES = {
     "<tr><td><p>a</p><p>b</p><td>c": "a\nb\nc",
     "<tr><td>a<td><td><sup><a href='#n'>1</a></sup><td>b": "a\t\t\tb",
     "<tr><td><table><tr><td><td>x<td>y</table><td>z": "\tx\ty\nz",
+    "<thead><tr><th>Item<th>USD<tfoot><tr><td>Sum<td>9<tbody><tr><td>Tea<td>4": "Item\tUSD\nTea\t4\nSum\t9",
+    "<tr><td>Tea<td>4</tbody><thead><tr><th>Item<th>USD<tfoot><tr><td>Sum<td>9": "Item\tUSD\nTea\t4\nSum\t9",
+    "<caption>c<tfoot><tr><td>one<tfoot><tr><td>two<tbody><tr><td>Tea": "c\ntwo\nTea\none",
+    "<thead><tr><th>Item<tbody><tr><td>Tea<thead><tr><th>Dish<tbody><tr><td>Soup": "Item\nTea\nDish\nSoup",
 }
 """The rows of a table, and their lines in the canonical text."""
 
@@ -157,6 +163,34 @@ def test_columns_keep_their_place_in_text(rows: str) -> None:
     page = f"<p>w</p><table>{rows}</table>"
     assert clean_tree(page).canonical == f"w\n{TABLES[rows]}"
     assert prunus.clean(page, "text") == f"w\n{TABLES[rows]}"
+
+
+NUMBERED = {
+    "<ol start=5><li>a<li>b</ol>": "5. a\n6. b",
+    "<ol start=' 3.7'><li>a<li value=x>b</ol>": "3. a\n4. b",
+    "<ol start=x><li>a</ol>": "1. a",
+    "<ol reversed><li>a<li>b</ol>": "2. a\n1. b",
+    "<ol reversed start=9><li>a<li value=4>b<li>c</ol>": "9. a\n4. b\n3. c",
+    "<ol start=-1><li>a<li>b</ol>": "- -1. a\n- 0\\. b",
+    "<ol start=999999999><li>a<li>b</ol>": "- 999999999\\. a\n- 1000000000. b",
+    "<ol type=A start=26><li>a<li>b</ol>": "- Z. a\n- AA. b",
+    "<ol type=a start=0><li>a<li>b</ol>": "- 0\\. a\n- a. b",
+    "<ol type=i start=3><li>a<li>b</ol>": "- iii. a\n- iv. b",
+    "<ol type=I start=3999><li>a<li>b</ol>": "- MMMCMXCIX. a\n- 4000\\. b",
+    "<ol type=1><li>a</ol>": "1. a",
+    "<ol type=a><li><p>a<p>b<li><ol type=i><li>c</ol><li><ul><li>d</ul></ol>": "- a. a\n  b\n- b.\n  - i. c\n- c.\n  - d",
+    "<ol type=a><li><h3>a</h3></ol>": "- a.\n\n  ### a",
+    "<p>x<ol type=a><li>a</ol>": "x\n\n- a. a",
+    "<ol><li>a<li style='display:none'>b<li hidden>c<li>d</ol>": "1. a\n2. d",
+    "<ul><li>a<li><li>b</ul>": "- a\n- b",
+}
+"""Ordered lists, and their Markdown."""
+
+
+@pytest.mark.parametrize("html", NUMBERED)
+def test_items_keep_the_numbers_that_a_browser_shows(html: str) -> None:
+    assert prunus.clean(html, "markdown") == NUMBERED[html]
+    assert prunus.clean(prunus.clean(html, "html"), "markdown") == NUMBERED[html]
 
 
 PARTS = st.lists(
@@ -176,10 +210,10 @@ def test_every_node_has_its_own_words_in_the_canonical_text(parts: list[str]) ->
     for node, text in enumerate(tree.text):
         start, stop = tree.starts[node], tree.stop(node)
         assert 0 <= start <= stop <= len(tree.canonical)
-        plain = re.sub("[~“”^_()]", "", tree.canonical[start:stop]).translate(
+        plain = re.sub("[~“”‘’^_()]", "", tree.canonical[start:stop]).translate(
             str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺₀₁₂₃₄₅₆₇₈₉₊", "0123456789+" * 2)
         )
-        assert plain == re.sub("[“”]", "", text)
+        assert plain == re.sub("[“”‘’]", "", text)
         for index in range(len(text) + 1):
             assert start <= tree.offset(node, index) <= stop
             assert tree.index(node, tree.offset(node, index)) == index

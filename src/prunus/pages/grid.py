@@ -6,6 +6,7 @@ first kept row that it covers, and spans the kept rows alone.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Container, Iterator
 from typing import Final
@@ -18,6 +19,12 @@ _MAX_SPAN: Final = 65_534  # rows that a cell spans at most (HTML, 4.9.11)
 _ONE_LINE: Final = 40
 """Nodes of a cell of one line at most."""
 _LARGEST_ITEM: Final = 999_999_999  # Markdown reads nine digits
+_INTEGER: Final = re.compile(r"[ \t\n\f\r]*[+-]?[0-9]+")
+_LEAST_NOT_ROMAN: Final = 4_000
+_ROMAN: Final = (
+    (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
+    (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
+)  # fmt: skip
 MAX_SPAN_WORK = 200_000
 """Cells followed over all rows of one table. Beyond it, cells no longer reach into later rows: a hostile table could
 hold rows times columns of them."""
@@ -105,8 +112,56 @@ def item_numbers(tree: NodeArrays, ordered: int) -> dict[int, tuple[int, int]]:
 
 
 def _stated(value: str | None, default: int) -> int:
-    """Return the number of an HTML attribute; ``default`` where it is missing or not a number."""
-    return bounded_int(value, default, least=-_LARGEST_ITEM, most=_LARGEST_ITEM)
+    """Return the number at the beginning of an HTML attribute; ``default`` where there is none."""
+    stated = _INTEGER.match(value) if value else None
+    return bounded_int(stated[0], default, least=-_LARGEST_ITEM, most=_LARGEST_ITEM) if stated else default
+
+
+def item_label(tree: NodeArrays, item: int, back: int = 0) -> str:
+    """Return the number of an item of an ordered list as a browser writes it: ``3``, ``-1``, ``C``, ``iii``.
+
+    :param back: 1 for the item before it.
+    """
+    above = tree.parent[item]
+    attrs = tree.attrs[above] or {}
+    number = item_numbers(tree, above)[item][0] + (back if "reversed" in attrs else -back)
+    kind = attrs.get("type", "")
+    written = ""
+    if kind in ("a", "A") and number > 0:
+        written = _in_letters(number)
+    elif kind in ("i", "I") and 0 < number < _LEAST_NOT_ROMAN:
+        written = _in_roman(number)
+    return (written.upper() if kind in ("A", "I") else written) or str(number)
+
+
+def counts_in_digits(tree: NodeArrays, ordered: int) -> bool:
+    """Tell whether the items of an ordered list have numbers of Markdown: in digits, none below 0 or too large."""
+    key = ("in digits", ordered)
+    known: bool | None = tree.cache.get(key)
+    if known is None:
+        digits = (tree.attrs[ordered] or {}).get("type", "") not in ("a", "A", "i", "I")
+        numbers = [number for number, _ in item_numbers(tree, ordered).values()]
+        known = digits and min(numbers, default=0) >= 0 and max(numbers, default=0) <= _LARGEST_ITEM
+        tree.cache[key] = known
+    return known
+
+
+def _in_letters(number: int) -> str:
+    """Write a number as browsers do in letters: a to z, aa, ab."""
+    letters = ""
+    while number > 0:
+        number, letter = divmod(number - 1, 26)
+        letters = chr(ord("a") + letter) + letters
+    return letters
+
+
+def _in_roman(number: int) -> str:
+    """Write a number below 4000 in Roman numerals."""
+    letters = ""
+    for value, sign in _ROMAN:
+        count, number = divmod(number, value)
+        letters += sign * count
+    return letters
 
 
 def cells_by_row(tree: NodeArrays, rows: list[int]) -> dict[int, list[tuple[int, int]]]:

@@ -41,6 +41,8 @@ _OPERATOR: Final = re.compile(r"[-+\u2212=*/×·<>]")
 _WORD: Final = re.compile(r"[^\W\d_]{4}")
 _NUMBER: Final = re.compile(r"(?:^|[^\w.,])\d+(?:[.,]\d+)*$")
 _LETTER: Final = re.compile(r"(?:^|[^\w'’])[a-zα-ω]$")
+_NEAR: Final = 16
+"""Elements around a ``<q>`` among which others are counted."""
 _QUOTES: Final = frozenset("\"'“”„‟«»‹›‘’‚「『《")
 
 
@@ -61,6 +63,17 @@ def text_forms(tree: NodeArrays) -> Forms:
 def draws_quotes(words: str) -> bool:
     """Tell whether the words of a ``<q>`` get quotation marks: they bring none themselves."""
     return words.lstrip()[:1] not in _QUOTES
+
+
+def quote_marks(tree: NodeArrays, node: int) -> tuple[str, str]:
+    """Return the marks of a ``<q>``: double ones, single ones in another ``<q>``, and so on."""
+    depth, above = 0, tree.parent[node]
+    for _ in range(_NEAR):
+        if tree.tag[above] not in rules.INLINE:
+            break
+        depth += tree.tag[above] == "q"
+        above = tree.parent[above]
+    return ("‘", "’") if depth % 2 else ("“", "”")
 
 
 def has_no_brackets(tree: NodeArrays, reading: int) -> bool:
@@ -99,7 +112,8 @@ class _FormMaker:
                     self._wrap(self.shown[low], "(", ")", self.shown[high - 1])
             elif tag == "q":
                 if draws_quotes(tree.text[self.shown[low]]):
-                    self._wrap(self.shown[low], "“", "”", self.shown[high - 1])
+                    opening, closing = quote_marks(tree, node)
+                    self._wrap(self.shown[low], opening, closing, self.shown[high - 1])
             elif node >= struck:
                 self._wrap(self.shown[low], "~~", "~~", self.shown[high - 1])
                 struck = tree.end[node]

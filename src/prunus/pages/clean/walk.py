@@ -108,6 +108,17 @@ def shows_something(element: Element) -> bool:
     return any(not text.isspace() for text in element.strings if text) or element.select_one(_SHOWN) is not None
 
 
+def _as_shown(groups: Sequence[Any]) -> list[Any]:
+    """Return what a table holds as browsers show it: the first <thead> at its top, the first <tfoot> at its bottom."""
+    first: dict[str, Any] = {}
+    for node in groups:
+        if type(node) is Element and node.tag in ("caption", "thead", "tfoot"):
+            first.setdefault(node.tag, node)
+    moved = [first[tag] for tag in ("caption", "thead", "tfoot") if tag in first]
+    above = len(moved) - ("tfoot" in first)
+    return [*moved[:above], *(node for node in groups if node not in moved), *moved[above:]]
+
+
 def is_nested(element: Element) -> bool:
     """Tell whether a link, button or form is inside another of its kind, which no markup can express."""
     above: Any = element.parent
@@ -129,6 +140,9 @@ _MARKED: Final = (
 )
 """Elements that the walk looks at closely: perhaps hidden, laid out by their style, nested links and buttons, formulas,
 and those with a language."""
+
+_MISPLACED: Final = ("tfoot~tbody", "tbody~thead")
+"""Groups of rows before which a <tfoot>, and a <thead> before which rows are written. A search for one tag is fast."""
 
 _NEAR: Final = 16
 """Open elements among which a heading is looked for."""
@@ -250,7 +264,7 @@ class _Walk(GrowingTree):
 
     __slots__ = (
         "content", "faded", "hidden", "layout", "mark", "marked", "panels", "parts", "placed", "settled", "styles",
-        "told", "unread",
+        "told", "turned", "unread",
     )  # fmt: skip
 
     def __init__(self, with_origins: bool) -> None:
@@ -265,6 +279,7 @@ class _Walk(GrowingTree):
         self.placed: set[Element] = set()  # hidden cells that keep their place
         self.unread: Counter[str] = Counter()
         self.styles = Styles(None)
+        self.turned: set[Any] = set()  # tables whose rows are not written in the order that a reader sees
         self.layout: Layout = {}
         self.told: set[Any] = set()  # the texts of ``layout``, which is looked up for few elements
         self.settled: set[Any] = set()
@@ -285,6 +300,8 @@ class _Walk(GrowingTree):
         self.marked.update(self.hidden)
         self.parts = aria_tables(marked)
         self.marked.update(self.parts)
+        self.turned = {node.parent for misplaced in _MISPLACED for node in document.select(misplaced)}
+        self.marked.update(self.turned)
         for node in self.layout:
             (self.told if type(node) is words else self.marked).add(node)
         self.panels = opened_panels(document, self.marked, self._is_unseen)
@@ -310,6 +327,7 @@ class _Walk(GrowingTree):
                     self._leave(mark)
         self.marked, self.faded, self.hidden, self.panels, self.parts = set(), set(), {}, {}, {}
         self.layout, self.told, self.settled, self.styles = {}, set(), set(), Styles(None)
+        self.turned = set()
         self.spacer = None  # free the DOM: each node holds the whole of it
 
     def _enter(self, node: Element) -> Sequence[Any] | None:
@@ -387,6 +405,8 @@ class _Walk(GrowingTree):
         if kind == MORE:
             return self._special(node, tag, kept)
         children: Sequence[Any] = (again or ()) if empty else node.children
+        if marked and tag == "table" and node in self.turned:
+            children = _as_shown(children)
         if kind == BLOCK:
             if self.last != START:
                 self._line_end()

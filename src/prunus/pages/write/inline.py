@@ -49,6 +49,8 @@ _BRACKET: Final = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_NESTING: Final = ("<", "“", "‘")
+"""How marks begin that may stand inside others of their kind."""
 _BLANK_LINE: Final = re.compile(r"(?<=\n)([ \t]*)\n")
 _ADDRESS: Final = re.compile(r"[\s\0-\x1f\x7f<>\\`]")
 _REFERENCE: Final = re.compile(r"&(?=#?[0-9A-Za-z]{1,31};)")
@@ -173,7 +175,7 @@ class Line:
 
     def open(self, node: int, opening: str, closing: str) -> None:
         """Begin an element; it gets no marks in code, or inside an element with the same marks but tags."""
-        nests = opening[:1] == "<"
+        nests = opening[:1] in _NESTING
         if opening and not self.code and (nests or all(outer.opening != opening for outer in self._marks)):
             position = len(self.parts)
             joins = self._joint == (position, opening) and (not self._marks or self._marks[-1].place != position)

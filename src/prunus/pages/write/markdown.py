@@ -6,9 +6,9 @@ import re
 from typing import Final
 
 from ..clean import rules
-from ..grid import item_numbers, next_kept, row_cells, table_rows
+from ..grid import counts_in_digits, item_label, next_kept, row_cells, table_rows
 from ..table_headers import header_rows
-from ..text_forms import draws_quotes, has_no_brackets
+from ..text_forms import draws_quotes, has_no_brackets, quote_marks
 from ..tree import Tree
 from .inline import Line, destination, escape_heading, escape_label, escape_markdown, escape_rows, html_block
 from .markup import HtmlWriter
@@ -21,6 +21,8 @@ _LITERAL: Final = frozenset({"sup", "sub"})
 _CODE: Final = frozenset({"code", "kbd", "samp", "tt"})
 _APART: Final = SPACED | {"select", "textarea"}
 _SPANS: Final = frozenset({"colspan", "rowspan"})
+_PARTED: Final = rules.HEADINGS | rules.LISTS | {"blockquote", "hr", "li", "pre", "table"}
+"""Blocks that do not stand on the line of an item's number where Markdown knows no such number."""
 _NOT_IN_CELLS: Final = rules.HEADINGS | {"table", "ul", "ol", "pre", "dl", "blockquote", "br", "hr"}
 
 
@@ -38,6 +40,7 @@ class MarkdownWriter:
         self.prefixes: list[str] = []  # prefix of every line: list indents, quote marks
         self.marker = ""  # prefix of the next line in their place: an item's bullet
         self.blank: str | None = None  # the prefix of a blank line that must come before the next line
+        self.label = ""  # the number that begins the words of an item
         self.begins = False  # a list has begun, but none of its items
         self.loose = False  # a list inside an item has ended: only another item may follow without a blank line
         self.tight = 0  # depth of lists, in which no blank lines separate items
@@ -85,7 +88,8 @@ class MarkdownWriter:
         if tag == "br":
             self.line.add("\n")
             return False
-        self._flush()
+        if tag in _PARTED or self.line.parts != [self.label]:
+            self._flush()
         if self.marks and node in self.marks:
             self._mark_item(node, tag)
         if tag == "hr":
@@ -123,15 +127,18 @@ class MarkdownWriter:
     def _enter_item(self, node: int, tag: str, before: int = 0) -> None:
         """Begin an item.
 
-        :param before: what to subtract from its number.
+        :param before: 1 for the number of the item before it.
         """
-        bullet = self._bullet(node, before) if tag == "li" else ": "
+        bullet, label = self._bullet(node, before) if tag == "li" else (": ", "")
         if self.begins and bullet not in ("- ", "1. "):
             self._blank()  # Markdown: another number cannot begin a list right after a paragraph
         self.begins = False
         self.marker = (self.marker or "".join(self.prefixes)) + bullet
         self.prefixes.append(" " * len(bullet))
         self.tight += tag == "dd"
+        self.label = label
+        if label:
+            self.line.add(label)
 
     def _leave_item(self, tag: str) -> None:
         """End an item."""
@@ -143,7 +150,8 @@ class MarkdownWriter:
         """Write an item with the mark of items that were left out."""
         if tag != "dt":
             self._enter_item(node, tag, 1)
-        self._emit(MARK)
+        label = "".join(self.line.take())
+        self._emit(f"{label} {MARK}" if label else MARK)
         if tag != "dt":
             self._leave_item(tag)
 
@@ -191,7 +199,8 @@ class MarkdownWriter:
         if tag == "rt":
             return ("(", ")") if has_no_brackets(self.tree, node) else ("", "")
         if tag == "q":
-            return ("“", "”") if draws_quotes(next(filter(None, self.tree.text[node:]), "")) else ("", "")
+            draws = draws_quotes(next(filter(None, self.tree.text[node:]), ""))
+            return quote_marks(self.tree, node) if draws else ("", "")
         mark = _MARKS.get(tag, "") if self.style.emphasis or tag in ("del", "s", "strike") else ""
         return mark, mark
 
@@ -265,16 +274,17 @@ class MarkdownWriter:
             prefix = "".join(self.prefixes)
             self.blank = prefix if self.blank is None else min(self.blank, prefix, key=len)
 
-    def _bullet(self, item: int, before: int = 0) -> str:
-        """Return an item's bullet; ordered items keep the number that the page shows.
+    def _bullet(self, item: int, before: int = 0) -> tuple[str, str]:
+        """Return an item's bullet, and its number where Markdown knows no such: a letter, a number below 0.
 
-        :param before: what to subtract from the number.
+        :param before: 1 for the number of the item before it.
         """
-        tree = self.tree
-        above = tree.parent[item]
-        if tree.tag[above] != "ol":
-            return "- "
-        return f"{max(0, item_numbers(tree, above)[item][0] - before)}. "
+        if self.tree.tag[self.tree.parent[item]] != "ol":
+            return "- ", ""
+        label = item_label(self.tree, item, before)
+        if counts_in_digits(self.tree, self.tree.parent[item]):
+            return f"{label}. ", ""
+        return "- ", f"{label}. "
 
     # -- code and tables --------------------------------------------------------------------------
 
