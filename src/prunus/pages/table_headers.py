@@ -17,6 +17,9 @@ _SAMPLE: Final = 4
 _LONGEST: Final = 12
 """Words of a label at most."""
 
+_LONGEST_NAME: Final = 4
+"""Words of the name of a thing at most."""
+
 _NODES: Final = 40
 """Nodes of a label or a number at most."""
 
@@ -25,6 +28,8 @@ _MOST_CELLS: Final = 200
 
 _NUMBER: Final = re.compile(r"\W*\d[\d\W]*(?:[^\W\d]{1,4}\W*)?")
 """A number, perhaps with a sign, a currency or a short unit."""
+
+_BEGINS_NUMBER: Final = re.compile(r"\W*\d")
 
 _TOTAL: Final = re.compile(
     r"\W*(?:(?:sub-?)?totals?\b|totale\b|totaux\b|(?:zwischen)?summe\b|(?:ins)?gesamt|suma\b|合计|总计|小计|合計|小計)",
@@ -38,14 +43,14 @@ _YEAR: Final = re.compile(r"\W*(?:19|20)\d\d\W*")
 def header_rows(tree: NodeArrays, table: int) -> frozenset[int]:
     """Return the rows at a table's top that label its columns, at most four.
 
-    They are rows of <thead>, rows of <th> or of bold words alone, words over columns of numbers, and rows into which
-    cells of these reach. A table that would be all header has none.
+    They are rows of <thead>, rows of <th> or of bold words alone, words over columns of numbers, names of things whose
+    properties are the rows below, and rows into which cells of these reach. A table that would be all header has none.
     """
     key = ("header rows", table)
     known: frozenset[int] | None = tree.cache.get(key)
     if known is None:
         rows = first_rows(tree, table, _MOST + _SAMPLE)
-        count = _marked(tree, rows) or _over_numbers(tree, rows)
+        count = _marked(tree, rows) or _over_numbers(tree, rows) or _names_things(tree, rows)
         known = tree.cache[key] = frozenset(rows[:count] if count < len(rows) else ())
     return known
 
@@ -167,6 +172,31 @@ def _over_numbers(tree: NodeArrays, rows: list[int]) -> int:
             return 0
         numbers += len(filled) > 1 and all(map(_NUMBER.fullmatch, filled))
     return count if numbers == len(head) or (numbers and len(head) > 2) else 0
+
+
+def _names_things(tree: NodeArrays, rows: list[int]) -> int:
+    """Return 1 where the first row names things, and the first column their properties: "Plan", "Basic", "Pro".
+
+    A row below holds numbers alone behind its name, or the corner is empty and two full rows or more are below.
+    """
+    if len(rows) < 2 or any(tree.tag[tree.parent[row]] == "thead" for row in rows[:2]):
+        return 0
+    lines = [[cell for _, cell, _ in line] for _, line in placed_cells(tree, rows)]
+    (corner, *things), below = lines[0] or [-1], [line for line in lines[1:] if len(line) > 1]
+    if len(things) < 2 or any(len(line) != len(lines[0]) for line in below):
+        return 0
+    names = [_text(tree, cell).strip().casefold() for cell in things]
+    short = all(0 < tree.word_count(cell) <= _LONGEST_NAME and _are_labels(tree, [cell]) for cell in things)
+    if not short or len(set(names)) < len(names) or any(_BEGINS_NUMBER.match(name) for name in names):
+        return 0
+    properties = [line[0] for line in below]
+    if not all(tree.word_count(cell) and _are_labels(tree, [cell]) for cell in properties):
+        return 0
+    if any(span(tree, cell, "colspan") > 1 or span(tree, cell, "rowspan") != 1 for line in lines for cell in line):
+        return 0
+    if not tree.word_count(corner) and len(below) > 1:
+        return int(all(0 < tree.word_count(cell) <= _LONGEST for line in below for cell in line[1:]))
+    return int(any(all(_BEGINS_NUMBER.match(_text(tree, cell)) for cell in line[1:]) for line in below))
 
 
 def _reach(tree: NodeArrays, rows: list[int], count: int) -> int:
