@@ -18,10 +18,6 @@ from .node_arrays import NodeArrays
 _MAX_SPAN: Final = 65_534  # rows that a cell spans at most (HTML, 4.9.11)
 _ONE_LINE: Final = 40
 """Nodes of a cell of one line at most."""
-_FEW_WORDS: Final = 24
-"""Words of a cell at most whose lines are written side by side."""
-_OF_LINES: Final = frozenset({"br", "div", "li", "ol", "p", "ul"})
-"""Blocks of a cell whose lines are written side by side."""
 _LARGEST_ITEM: Final = 999_999_999  # Markdown reads nine digits
 _INTEGER: Final = re.compile(r"[ \t\n\f\r]*[+-]?[0-9]+")
 _LEAST_NOT_ROMAN: Final = 4_000
@@ -225,72 +221,32 @@ def cell_gaps(tree: NodeArrays, left_out: Container[int]) -> dict[int, str]:
 
 
 def _add_gaps(tree: NodeArrays, rows: list[int], left_out: Container[int], gaps: dict[int, str]) -> None:
-    """Add the gaps of a table's cells, unless a table around it has the same text in its own cells.
-
-    A row is one line, the lines of its short cells side by side with two spaces between, unless a cell holds more.
-    """
+    """Add the gaps of a table's cells, unless a table around it has the same text in its own cells."""
     for row, line in placed_cells(tree, rows):
         before, blocks_before = -1, 0
-        filled: list[tuple[int, int, int, int]] = []  # column, cell, its first text, the blocks in it
         for column, cell, _ in line:
             if tree.parent[cell] != row:
                 continue
             text = cell
             while text < tree.end[cell] and (not tree.text[text] or text in left_out):
                 text += 1
-            if text < tree.end[cell]:
-                filled.append((column, cell, text, _blocks_of_line(tree, cell)))
-        joins = len(filled) > 1 and min(blocks for *_, blocks in filled) == _LINES
-        lines = [_lines(tree, cell, text, left_out) for _, cell, text, blocks in filled if joins and blocks == _LINES]
-        joins = joins and None not in lines
-        if joins:
-            gaps.update((inner, "  ") for begins in lines for inner in begins or ())
-        for column, _, text, blocks in filled:
-            own = 1 if joins and blocks == _LINES else blocks
+            if text == tree.end[cell]:
+                continue
+            blocks = _blocks_of_line(tree, cell)
             if before < 0:
                 if column:
                     gaps.setdefault(text, "\n" + "\t" * column)
-            elif column - before > 1 or (blocks_before + own > 0 and min(blocks_before, own) >= 0):
+            elif column - before > 1 or (blocks_before + blocks > 0 and min(blocks_before, blocks) >= 0):
                 gaps.setdefault(text, "\t" * (column - before))
-            before, blocks_before = column, own
-
-
-_LINES: Final = -1
-_MORE: Final = -2
+            before, blocks_before = column, blocks
 
 
 def _blocks_of_line(tree: NodeArrays, cell: int) -> int:
-    """Return the number of paragraphs, 0 or 1, in a cell of a single line; else ``_LINES`` or ``_MORE``."""
+    """Return the number of paragraphs, 0 or 1, in a cell of a single line; -1 for a cell of several lines."""
     if tree.end[cell] - cell > _ONE_LINE:
-        return _MORE
+        return -1
     blocks = [tag for tag in tree.tag[cell + 1 : tree.end[cell]] if tag and tag not in rules.INLINE]
-    if not blocks or (blocks in (["p"], ["div"]) and tree.end[cell + 1] == tree.end[cell]):
-        return len(blocks)
-    return _LINES if _OF_LINES.issuperset(blocks) and tree.word_count(cell) <= _FEW_WORDS else _MORE
-
-
-def _lines(tree: NodeArrays, cell: int, first: int, left_out: Container[int]) -> list[int] | None:
-    """Return the texts that begin the further lines of a cell; None where two numbers would read as one."""
-    begins: list[int] = []
-    parted, before = False, first
-    ends: list[int] = []
-    for node in range(cell + 1, tree.end[cell]):
-        while ends and ends[-1] <= node:
-            ends.pop()
-            parted = True
-        tag = tree.tag[node]
-        if tag and tag not in rules.INLINE:
-            parted = True
-            ends.append(tree.end[node])
-        text = tree.text[node]
-        if not text or node in left_out:
-            continue
-        if parted and node > first:
-            if text[0].isdigit() and tree.text[before][-1].isdigit():
-                return None
-            begins.append(node)
-        parted, before = False, node
-    return begins
+    return len(blocks) if blocks in ([], ["p"], ["div"]) else -1
 
 
 def kept_cells(tree: NodeArrays, table: int, mask: bytearray) -> dict[int, list[tuple[int, int]]]:
