@@ -195,8 +195,8 @@ def _names_things(tree: NodeArrays, rows: list[int]) -> int:
     if any(span(tree, cell, "colspan") > 1 or span(tree, cell, "rowspan") != 1 for line in lines for cell in line):
         return 0
     if not tree.word_count(corner) and len(below) > 1:
-        return int(all(0 < tree.word_count(cell) <= _LONGEST for line in below for cell in line[1:]))
-    return int(any(all(_BEGINS_NUMBER.match(_text(tree, cell)) for cell in line[1:]) for line in below))
+        return 1 if all(0 < tree.word_count(cell) <= _LONGEST for line in below for cell in line[1:]) else 0
+    return 1 if any(all(_BEGINS_NUMBER.match(_text(tree, cell)) for cell in line[1:]) for line in below) else 0
 
 
 def _reach(tree: NodeArrays, rows: list[int], count: int) -> int:
