@@ -213,6 +213,33 @@ def extractor_command(sources: str, out: Path, llm: str, limit: int, at_once: in
     _show(report, out, as_json)
 
 
+@data_group.command("questions")
+@_OUT
+@click.option("--llm", required=True, help="The model that writes questions and answers them, as openai:gpt-4o.")
+@click.option("--each", default=2, type=click.IntRange(1), show_default=True, help="Passages of a page.")
+@click.option("--limit", default=0, type=click.IntRange(0), help="Pages at most; 0: all.")
+@_HALF
+@_AT_ONCE
+@_JSON
+def questions_command(out: Path, llm: str, each: int, limit: int, half: Half, at_once: int, as_json: bool) -> None:
+    """Let a model write questions about web pages of seven kinds; OUT is a file of questions of one's own.
+
+    The model answers each question from the passage alone, and only what it finds again is kept.
+
+    Example: prunus train data questions -o questions.jsonl --llm http://127.0.0.1:8089/v1#qwen2.5-coder-1.5b-instruct
+    """
+    from prunus_evals.parts import load_kinds
+    from prunus_train.data import questions
+    from prunus_train.data.sample_file import KeptReplies, SampleFile
+
+    _folder_of(out)
+    pages, model = load_kinds(half, limit or None), _model(llm)
+    with SampleFile(out, {"maker": "questions", "each": each, "limit": limit, "model": llm}) as file:
+        cache = KeptReplies(out.with_name(f"{out.name}.replies"), at_once)
+        report = questions.make(file, pages, model, cache, each, progress("pages"))
+    _show(report, out, as_json)
+
+
 @data_group.command("extractor-dpo")
 @click.argument("sources")
 @_OUT
