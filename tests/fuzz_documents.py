@@ -54,6 +54,8 @@ WEIGHTS: Final[Mapping[str, int]] = {
     "graphml": 3,
     "csv": 5,
     "txt": 4,
+    "ics": 3,
+    "vtt": 3,
     "db": 2,
     "pdf": 1,
 }
@@ -134,6 +136,10 @@ TEXTS: Final[Mapping[str, str]] = {
     "Content-Type: text/plain; charset=iso-8859-1\nContent-Transfer-Encoding: quoted-printable\n\nIt opened =E9 in 1932.=\n\n> quoted\n--y\n"
     "Content-Type: text/html; charset=utf-8\n\n<p>It opened in <b>1932</b>.</p>\n--y--\n--x\nContent-Type: message/rfc822\n\nSubject: inner\n\ntext\n"
     '--x\nContent-Disposition: attachment; filename="a.txt"\nContent-Transfer-Encoding: base64\n\nYWJj\n--x--\n',
+    "ics": "BEGIN:VCALENDAR\nX-WR-CALNAME:Port\nBEGIN:VEVENT\nSUMMARY:It opened in 1932\nDTSTART;TZID=Europe/Berlin:20260801T100000\n"
+    'DTEND;VALUE=DATE:20260802\nLOCATION:Quay 3\\, Old\n  Port\nORGANIZER;CN="Lee: A":mailto:a@b.org\nEND:VEVENT\nEND:VCALENDAR\n',
+    "vtt": "WEBVTT\n\nNOTE x\n\n00:01.000 --> 00:04.000 align:start\n<v Ann Lee>It opened\n<00:02.000><c.red>in</c> 1932.\n\n"
+    "2\n01:00:05.000 --> 01:00:08.000\n<v Bob>R&amp;D {\\an8}\nis here\n",
     "ipynb": json.dumps(
         {
             "nbformat": 4,

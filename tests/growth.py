@@ -478,6 +478,14 @@ FORMATS: dict[str, Format] = {
         ),
         (";;;", ";", "; a=b", "; a*%d=b", "; a%d=b", "; a=\"…\"", "; filename=x", "; filename*%d*=utf-8''%41", ";a", '"', "\\", "=?utf-8?q?x?=", "=?utf-8?b?eA==?= ", "=?", "?=", "--b\n", "--b\n\nx\n", "--b--\n", "--b\nContent-Type: multipart/mixed; boundary=b\n\n", "--b\nContent-Type: message/rfc822\n\nFrom: a\n\n", "--b\nContent-Disposition: attachment; filename=a%d\n\nx\n", "--b\nContent-Type: multipart/alternative; boundary=b%d\n\n", "From a@b.c x\n", "From a@b.c x\nFrom: a\nSubject: s\n\nx\n\n", "\n", "\r\n", "X: y\n", "X%d: y\n", " y\n", "\tx", "<a@b>", "(", "()", ",", "a@b, ", "=41", "=\n", "x\n", "  x\n", "> x\n", "M", "QUJD", "\r", "="),
     ),
+    "calendar": Format(
+        (lambda text: f"BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:x\n{text}\nEND:VEVENT", lambda text: f"BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:x{text}\nEND:VEVENT"),
+        ("BEGIN:VEVENT\n", "END:VEVENT\n", "BEGIN:VEVENT\nSUMMARY:x\nEND:VEVENT\n", "ATTENDEE:x\n", "DTSTART:20260101\n", "DESCRIPTION:\\n\n", "\n ", '"', '";', "\\", "\\n", ":", ";", "x", "\n"),
+    ),
+    "subtitles": Format(
+        (lambda text: f"WEBVTT\n\n00:01.000 --> 00:02.000\nx {text}", lambda text: f"WEBVTT\n\n{text}"),
+        ("00:01.000 --> 00:02.000\nx\n\n", "00:%d.000 --> 00:02.000\nx%d\n\n", "<v a>", "<v a>x\n", "<v b%d>x\n", "<b>", "<", "{\\an8}", "{\\", "&amp;", "&", "x\n", "x ", "\n", " "),
+    ),
     "text": Format(
         (lambda text: text, lambda text: f"Words\n\n{text}", lambda text: f"Words {text}"),
         ("a", " ", "\n", "\t", "\r", "\r\n", "\n\n", "a  \n", "a   b\n", "    a\n", " \n", "\n \n", "<", "&", "a\n\n", "   ", "\t\n"),

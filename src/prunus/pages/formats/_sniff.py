@@ -43,6 +43,7 @@ _HEADER: Final = re.compile(r"([A-Za-z][A-Za-z0-9-]{1,60}):[ \t]?")
 _MAIL: Final = frozenset({"received", "return-path", "message-id", "mime-version", "delivered-to", "dkim-signature"})
 _LETTER: Final = frozenset({"from", "to", "subject", "date", "cc", "reply-to", "sender"})
 _JSON_START: Final = re.compile(r'\{\s*(?:"|\})|\[\s*(?:[\[{"\]\d-]|true\b|false\b|null\b)')
+_SUBRIP: Final = re.compile(r"1[ \t]*\r?\n[ \t]*\d\d:\d\d:\d\d[,.]\d\d\d[ \t]*-->")
 _FULL: Final = r"<[a-z][a-z0-9+.-]{0,30}:[^\s<>\"{}|^`]{1,500}>"
 _TURTLE: Final = re.compile(
     r"(?:\#[^\n]{0,1000}\n\s{0,100}){0,50}"
@@ -240,6 +241,11 @@ def _by_syntax(start: str, content: bytes | str, named: str, header: str) -> str
         head = _head_of(content, _LONG_HEAD)
         if _TEX_START.match(head.lstrip("\ufeff \r")) and _TEX.search(head):
             return "latex"
+    if first in "WB1" and first and header in ("", "text"):
+        if start.startswith("BEGIN:VCALENDAR"):
+            return "calendar"
+        if start.startswith("WEBVTT") or _SUBRIP.match(start):
+            return "subtitles"
     if first.isalpha() and (named in ("", "text", "eml") or header == "eml") and _is_message(start, named):
         return "eml"
     return ""

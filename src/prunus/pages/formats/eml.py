@@ -16,28 +16,16 @@ from typing import Any, Final
 from ...core.errors import BadPage
 from ...core.types import Page
 from ..clean.parse import decode, is_binary
-from ._common.write import document, escape_lines, escape_text, fragment, note, page_error
+from ._common.write import document, escape_text, fragment, note, page_error
+from .calendar import invitation
 from .text import text_html
 
 _FIELDS: Final = ("From", "To", "Cc", "Date", "Reply-To")
 _ENVELOPE: Final = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\n]*\n")
+_GUARDED: Final = re.compile(rb"^>(>*From )", re.M)  # a line of a message in a mailbox that is no envelope
 _MAX_FIELD: Final = 4000  # characters of a header field that are read
 _MESSAGES: Final = ("message/rfc822", "message/global")
 _EVENT: Final = "text/calendar"
-_EVENT_FIELDS: Final = {
-    "SUMMARY": "Event",
-    "DTSTART": "Start",
-    "DTEND": "End",
-    "LOCATION": "Place",
-    "ORGANIZER": "Organizer",
-    "ATTENDEE": "Invited",
-    "STATUS": "Status",
-    "DESCRIPTION": "Description",
-}
-_FOLD: Final = re.compile(r"\n[ \t]")
-_UNESCAPE: Final = re.compile(r"\\([nN,;\\])")
-_DAY: Final = re.compile(r"^(\d{4})(\d\d)(\d\d)")
-_TIME: Final = re.compile(r"T(\d\d)(\d\d)(?:\d\d)?")
 _SOFT: Final = re.compile(r"(?<!^--) \n(?!>)", re.MULTILINE)
 _HEADER: Final = re.compile(rb"\s*(?:From [^\n]*\n|[A-Za-z][A-Za-z0-9-]*[ \t]*:)")
 
@@ -101,7 +89,9 @@ class Engine:
         if not _HEADER.match(content):
             raise page_error(page, "this is no e-mail message: it does not begin with header fields")
         is_mailbox = content.startswith(b"From ")
-        pieces = [piece for piece in _ENVELOPE.split(content) if piece.strip()] if is_mailbox else [content]
+        pieces = [content]
+        if is_mailbox:
+            pieces = [_GUARDED.sub(rb"\1", piece) for piece in _ENVELOPE.split(content) if piece.strip()]
         try:
             return self._document(pieces, page, _DecodedMail if isinstance(text, str) else _Mail)
         except RecursionError as error:
@@ -223,14 +213,14 @@ def _text(part: email.message.Message, kind: str) -> str:
     # many programs declare ASCII by default and send another charset, so ASCII counts as undeclared
     text = decode(content, "" if charset in ("us-ascii", "ascii") else charset)
     if kind == _EVENT:
-        return _event(text)
+        return invitation(text)
     try:
         if kind in ("text/html", "application/xhtml+xml"):
             return fragment(text)
         if str(part.get_param("format", "")).lower() == "flowed":  # a line that ends with a space goes on in the next
             without_space = str(part.get_param("delsp", "")).lower() == "yes"  # that space is no part of the text
             text = _SOFT.sub("" if without_space else " ", text)
-        return text_html(text, has_lines=True)
+        return text_html(text)
     except BadPage:  # the part shows nothing
         return ""
 
@@ -246,35 +236,6 @@ def _unpacked(part: email.message.Message, inner: email.message.Message) -> emai
     except (ValueError, LookupError, TypeError):
         return inner
     return email.message_from_bytes(content, _class=type(inner), policy=_POLICY) if _HEADER.match(content) else inner
-
-
-def _event(text: str) -> str:
-    """Return the events of an invitation (RFC 5545) as pairs of name and value."""
-    events: list[str] = []
-    pairs: dict[str, list[str]] = {}
-    inside: list[str] = []
-    for line in _FOLD.sub("", text.replace("\r\n", "\n")).split("\n"):
-        name, _, value = line.partition(":")
-        name, _, parameters = name.partition(";")
-        name = name.upper()
-        if name == "BEGIN":
-            inside.append(value.strip().upper())
-        elif name == "END" and inside:
-            if inside.pop() == "VEVENT":
-                rows = "".join(f"<dt>{key}</dt><dd>{escape_lines(', '.join(pairs[key]))}</dd>" for key in pairs)
-                events.append(f"<dl>{rows}</dl>" if rows else "")
-                pairs = {}
-        elif inside[-1:] == ["VEVENT"] and name in _EVENT_FIELDS and value.strip():
-            value = _UNESCAPE.sub(lambda match: "\n" if match[1] in "nN" else match[1], value).strip()
-            if name in ("DTSTART", "DTEND"):
-                zone = re.search(r'TZID="?([^";:]+)', parameters)
-                value = _DAY.sub(r"\1-\2-\3", _TIME.sub(r" \1:\2", value)).replace("Z", " UTC")
-                value += f" ({zone[1]})" if zone else ""
-            elif name in ("ORGANIZER", "ATTENDEE"):
-                person = re.search(r'CN="?([^";:]+)', parameters)
-                value = person[1] if person else value.removeprefix("mailto:").removeprefix("MAILTO:")
-            pairs.setdefault(_EVENT_FIELDS[name], []).append(value)
-    return "".join(events)
 
 
 def _file_name(part: email.message.Message) -> str:

@@ -15,7 +15,13 @@ from ._common.allowance import Allowance
 
 _GAP: Final = re.compile(r"\n[ \t]*\n\s*")
 _LINE: Final = re.compile(r"[^\n]+")
-_WRAPPED, _UNWRAPPED = 60, 80  # letters of the shortest full line that a program wraps, and of one that none wraps
+_WRAPPED: Final = 60  # letters of the shortest full line that a program wraps
+_NARROW: Final = 30  # the same, where nearly all lines of a paragraph are full
+_FEW, _NEARLY_ALL = 3, 0.8
+_FAR_LONGER: Final = 1.5
+_ENTRY: Final = re.compile(r"&gt;|--|\[|[-*•–] |\d{1,3}[.)] |\d{2,4}[-/.:]\d\d")
+"""What begins a line of its own: a quoted line, an item, an entry with a time."""
+
 _ALIGNED: Final = re.compile(r"\S[ \t]{3,}\S|^(\t| {4})\S")
 
 
@@ -40,11 +46,10 @@ class Engine:
         return text_html(content, page.url)
 
 
-def text_html(content: str, name: str = "", has_lines: bool = False) -> str:
-    """Return plain text as HTML.
+def text_html(content: str, name: str = "") -> str:
+    """Return plain text as HTML. Lines that their writer ended before they were full stay lines.
 
     :param name: name of the document in errors.
-    :param has_lines: keep line breaks where the writer ended a line before it was full, as in mails.
     """
     parts, allowance = [], Allowance(name)
     for paragraph in _paragraphs(content.replace("\r\n", "\n").replace("\r", "\n").strip("\n")):
@@ -55,21 +60,35 @@ def text_html(content: str, name: str = "", has_lines: bool = False) -> str:
             parts.append(f"<pre>\n{html.escape(paragraph, quote=False)}</pre>")
         elif paragraph.strip():
             text = html.escape(paragraph, quote=False)
-            parts.append(f"<p>{_with_breaks(text) if has_lines else text}</p>")
+            parts.append(f"<p>{_with_breaks(text)}</p>")
     return "\n".join(parts)
 
 
 def _with_breaks(paragraph: str) -> str:
     """Return a paragraph with ``<br>`` after each line that had room for the first word of the next."""
     lines = paragraph.split("\n")
-    width = max(_WRAPPED, *(len(line) for line in lines if len(line) < _UNWRAPPED), 0)
+    room = [len(line) + 1 + len(below.split(" ", 1)[0]) for line, below in pairwise(lines)]
+    width = _width(lines, room)
     written = lines[:1]
-    for line, below in pairwise(lines):
-        word = below.split(" ", 1)[0]
-        is_quoted = below.startswith(("&gt;", "--")) or line.startswith("&gt;")
-        written.append("<br>" if is_quoted or len(line) + 1 + len(word) <= width else "\n")
+    for (line, below), needed in zip(pairwise(lines), room, strict=True):
+        is_apart = _ENTRY.match(below) or line.startswith("&gt;")
+        written.append("<br>" if is_apart or needed <= width or len(line) > width else "\n")
         written.append(below)
     return "".join(written)
+
+
+def _width(lines: list[str], room: list[int]) -> int:
+    """Return the width at which a program wrapped a paragraph; 60 at least, unless nearly all its lines fill less.
+
+    A line far longer than the others, an address for example, was wrapped by nobody: it says nothing of the width.
+
+    :param room: length of each line, but the last, with the first word of the next.
+    """
+    lengths = sorted(map(len, lines))
+    longest = max(length for length in lengths if length <= lengths[len(lengths) // 2] * _FAR_LONGER)
+    wrapped = [needed > longest for needed, below in zip(room, lines[1:], strict=True) if not _ENTRY.match(below)]
+    fills = len(lines) > _FEW and longest >= _NARROW and sum(wrapped) >= _NEARLY_ALL * len(wrapped) > 0
+    return longest if fills else max(longest, _WRAPPED)
 
 
 def _paragraphs(text: str) -> Iterator[str]:
