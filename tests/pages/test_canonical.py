@@ -111,6 +111,10 @@ def test_tags_that_change_what_words_mean_are_said(html: str) -> None:
 
 FORMULAS = {
     "<mfrac><mn>1</mn><mn>36</mn></mfrac>": "1/36",
+    "<mmultiscripts><mi>C</mi><mn>6</mn><none/><mprescripts/><mn>6</mn><mn>14</mn></mmultiscripts>": "_6^14C_6",
+    "<mmultiscripts><mi>R</mi><mi>i</mi><none/><none/><mi>j</mi></mmultiscripts>": "R_i^j",
+    "<mi>f</mi><mfenced open='[' close=']' separators=';,'><mi>a</mi><mi>b</mi><mi>c</mi></mfenced>": "f[a; b, c]",
+    "<mfenced separators=''><mi>a</mi><mi>b</mi></mfenced>": "(ab)",
     "<mn>3</mn><mfrac><mn>1</mn><mn>2</mn></mfrac>": "3 1/2",
     "<mn>2</mn><msup><mn>10</mn><mrow><mo>−</mo><mn>4</mn></mrow></msup>": "2 10^-4",
     "<mi>A</mi><mo>=</mo><mi>π</mi><msup><mi>r</mi><mn>2</mn></msup>": "A = πr^2",

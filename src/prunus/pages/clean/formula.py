@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Final
 
 from .parse import Element, Text
@@ -111,6 +112,8 @@ def _written(node: Element, hidden: Callable[[Element], bool], depth: int) -> st
     parts = [child for child in node.children if isinstance(child, Element) and not hidden(child)]
     if tag == "semantics":
         return _row(parts[:1], hidden, depth)
+    if tag == "mmultiscripts":
+        return _around(parts, [_row([part], hidden, depth).strip() for part in parts])
     if tag in _TWO or tag in _THREE:
         return _scripts(tag, [_row([part], hidden, depth).strip() for part in parts])
     inner = _row(node.children, hidden, depth)
@@ -118,7 +121,7 @@ def _written(node: Element, hidden: Callable[[Element], bool], depth: int) -> st
         return f"√({inner.strip()})"
     if tag == "mfenced":
         opening, closing = (node.attr("open"), node.attr("close"))
-        cells = ", ".join(_row([part], hidden, depth).strip() for part in parts)
+        cells = _separated([_row([part], hidden, depth).strip() for part in parts], node.attr("separators"))
         return f"{'(' if opening is None else opening}{cells}{')' if closing is None else closing}"
     if tag == "mtable":
         return "[" + "; ".join(_row([part], hidden, depth).strip() for part in parts) + "]"
@@ -142,13 +145,32 @@ def _scripts(tag: str, parts: list[str]) -> str:
         return f"root({first}, {base})"
     if tag == "mover" and first in _ACCENTS and len(base) == 1:
         return base + _ACCENTS[first]
-    if tag == "mmultiscripts":
-        return " ".join(parts)
     low = first if tag in ("msub", "munder") or tag in _THREE else ""
     high = first if tag in ("msup", "mover") else parts[2] if tag in _THREE and len(parts) > 2 else ""
-    written = _group(base) if base else ""
-    written += f"_{_group(low)}" if low else ""
-    return written + (f"^{_group(high.replace(chr(0x2212), '-'))}" if high else "")
+    return (_group(base) if base else "") + _raised_and_lowered(low, high)
+
+
+def _raised_and_lowered(low: str, high: str) -> str:
+    return (f"_{_group(low)}" if low else "") + (f"^{_group(high.replace(chr(0x2212), '-'))}" if high else "")
+
+
+def _around(nodes: Sequence[Element], parts: list[str]) -> str:
+    """Write a base with pairs of scripts after it and, behind an <mprescripts>, before it: _6^14C."""
+    cut = next((place for place, node in enumerate(nodes) if node.tag == "mprescripts"), len(nodes))
+    before, after = (
+        "".join(_raised_and_lowered(low, high) for low, high in zip_longest(side[::2], side[1::2], fillvalue=""))
+        for side in (parts[cut + 1 :], parts[1:cut])
+    )
+    return f"{before}{_group(parts[0]) if parts and parts[0] else ''}{after}"
+
+
+def _separated(cells: list[str], separators: str | None) -> str:
+    """Join the cells of an <mfenced>, whose separators are used one after the other; the last stands for all others."""
+    signs = "".join(("," if separators is None else separators).split())
+    written = cells[:1]
+    for place, cell in enumerate(cells[1:]):
+        written.append(f"{signs[min(place, len(signs) - 1)]} {cell}" if signs else cell)
+    return "".join(written)
 
 
 def _are_apart(before: str, tag_before: str, piece: str, tag: str) -> bool:
