@@ -188,6 +188,19 @@ def test_a_written_presentation_that_is_damaged_is_read_or_refused(talk: bytes) 
         answers_or_refuses(Engine(), broken)
 
 
+def test_letters_of_symbol_fonts_are_what_they_show() -> None:
+    runs = "".join(
+        f"<a:r><a:rPr>{fonts}</a:rPr><a:t>{words}</a:t></a:r>"
+        for words, fonts in (
+            ("à plan ", '<a:latin typeface="Arial"/><a:sym typeface="Wingdings"/>'),
+            ("à la carte ", '<a:latin typeface="Arial"/>'),
+            ("ü", '<a:latin typeface="Wingdings"/>'),
+        )
+    )
+    html = Engine().to_html(Page(presentation(f"|<p:sp><p:txBody><a:p>{runs}</a:p></p:txBody></p:sp>")))
+    assert "→ plan à la carte ✓" in html
+
+
 def test_struck_runs_are_marked() -> None:
     runs = "".join(
         f"<a:r><a:rPr {look}/><a:t>{words}</a:t></a:r>"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import io
+import re
 import zipfile
 from typing import Any
 
@@ -404,6 +405,21 @@ def test_raised_lowered_and_struck_parts_of_cells() -> None:
     assert "<td><s>not this,</s> but this</td>" in html, "a part with a font of its own is not struck by its cell"
     assert "<td><s>plain</s></td>" in html
     assert "<td>H<sub>2</sub>O</td><td><s>90</s></td>" in html
+
+
+def test_letters_of_symbol_fonts_are_what_they_show() -> None:
+    signs = '<rPr><rFont val="Wingdings"/></rPr>'
+    shared = f"<si><t>ü</t></si><si><r><t>done </t></r><r>{signs}<t>ü</t></r></si><si><r><rPr><rFont val='Arial'/></rPr><t>ü</t></r></si>"
+    cells = "".join(f'<c t="s" s="{style}"><v>{text}</v></c>' for text in (0, 1, 2) for style in (0, 1))
+    fonts = '<font><name val="Calibri"/></font><font><name val="Wingdings"/></font>'
+    styles = f'<styleSheet xmlns="{MAIN}"><fonts>{fonts}</fonts><cellXfs><xf/><xf fontId="1"/></cellXfs></styleSheet>'
+    content = workbook(
+        {"A": f"<sheetData><row>{cells}</row></sheetData>"},
+        sharedStrings=f'<sst xmlns="{MAIN}">{shared}</sst>',
+        styles=styles,
+    )
+    found = re.findall("<td>(.*?)</td>", Engine().to_html(Page(content)))
+    assert found == ["ü", "✓", "done ✓", "done ✓", "ü", "ü"]
 
 
 def test_a_merged_cell_whose_first_row_or_column_is_hidden_shows_in_the_rest() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Final, NamedTuple, TypeAlias
 
+from .._common.symbols import is_symbol_font, symbols
 from .._common.write import escape_text
 
 _SCRIPTS: Final = {"superscript": "sup", "subscript": "sub"}
@@ -31,17 +32,20 @@ class RunCollector:
     def __init__(self) -> None:
         self.runs: list[tuple[str, CellLook | None]] = []
         self._look: CellLook | None = None
+        self._font = ""
 
     def clear(self) -> None:
         """Begin a text."""
-        self.runs, self._look = [], None
+        self.runs, self._look, self._font = [], None, ""
 
     def start(self, name: str, attrs: Mapping[str, str]) -> None:
         """Begin a part, or record how it looks."""
         if name == "r":
-            self._look = None
+            self._look, self._font = None, ""
         elif name == "rPr":
             self._look = CellLook()  # it states the whole font: nothing comes from the cell any more
+        elif self._look is not None and name == "rFont":
+            self._font = attrs.get("val", "")
         elif self._look is not None and name == "vertAlign":
             self._look = self._look._replace(script=_SCRIPTS.get(attrs.get("val", ""), ""))
         elif self._look is not None and name == "strike":
@@ -50,7 +54,7 @@ class RunCollector:
     def add(self, text: str) -> None:
         """Add the words of a part."""
         if text:
-            self.runs.append((text, self._look))
+            self.runs.append((symbols(self._font, text) if is_symbol_font(self._font) else text, self._look))
 
 
 def is_on(attrs: Mapping[str, str]) -> bool:

@@ -11,6 +11,7 @@ from typing import Final
 
 from ....core.text.numbers import bounded_float, bounded_int
 from .._common.allowance import Allowance
+from .._common.symbols import is_symbol_font, symbols
 from .._common.xml import whole_number
 from .numbers import BUILT_IN, Code, plain
 from .regions import Place, Sheet, unsaved_formulas
@@ -123,6 +124,7 @@ class CellStyles(_TextListener):
         self._formats: list[int] = []
         self._fonts: list[int] = []  # of the cell styles
         self._struck: set[int] = set()  # fonts
+        self._symbols: dict[int, str] = {}  # fonts whose letters are signs, and their names
         self._font = -1
         self._list = ""  # the list that is read
         self._made: dict[int, Code | None] = {}
@@ -137,6 +139,9 @@ class CellStyles(_TextListener):
             self._font += 1
         elif name == "strike" and self._list == "fonts" and is_on(attrs) and self._font < _MAX_STYLES:
             self._struck.add(self._font)
+        elif name == "name" and self._list == "fonts" and self._font < _MAX_STYLES:
+            if is_symbol_font(attrs.get("val", "")):
+                self._symbols[self._font] = attrs["val"]
         elif name == "xf" and self._list == "cellXfs" and len(self._formats) < _MAX_STYLES:
             self._formats.append(whole_number(attrs.get("numFmtId")))
             self._fonts.append(whole_number(attrs.get("fontId")))
@@ -149,6 +154,11 @@ class CellStyles(_TextListener):
     def look(self, style: int) -> CellLook:
         """Return how the words of a cell of this style look."""
         return CellLook(struck=0 <= style < len(self._fonts) and self._fonts[style] in self._struck)
+
+    def in_signs(self, text: str, style: int) -> str:
+        """Return a text as a cell of this style shows it if its font has signs for letters; else unchanged."""
+        font = self._symbols.get(self._fonts[style]) if self._symbols and 0 <= style < len(self._fonts) else None
+        return text if font is None else symbols(font, text)
 
     def format_number(self, number: float, style: int) -> str:
         """Return a number as a cell of this style shows it."""
@@ -286,6 +296,8 @@ class Cells(_TextListener):
         elif name == "c" and (self._value or self._is_computed):
             stated = self._cell_text(self._value) if self._value else ""
             text = self._styles.format_text(stated, self._style) if self._kind in _TEXTS else stated
+            if all(look is None for _, look in self._runs(stated)):
+                text = self._styles.in_signs(text, self._style)
             place = (self._row, self._column)
             visible = self._row not in self._hidden_rows and self._column not in self._hidden_columns
             self._unsaved += visible and not self._value and self._kind != "str"  # a formula may give an empty text

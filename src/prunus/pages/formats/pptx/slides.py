@@ -16,6 +16,7 @@ from .._common.body import Body
 from .._common.charts import chart_table
 from .._common.omml import tex
 from .._common.ooxml import Relation, chosen_branch, main_part, properties, relations
+from .._common.symbols import is_symbol_font, symbols
 from .._common.write import Cell, document, table, with_mark
 from .._common.xml import attribute, children, find_path, whole_number
 from .._common.zip import Archive
@@ -73,12 +74,11 @@ def _math(element: Element) -> str:
 
 
 def _run(run: Element, links: Mapping[str, Relation], allowance: Allowance) -> str:
-    text = find_path(run, "a:t")
-    html = escape(text.text or "", quote=False) if text is not None else ""
+    part, props = find_path(run, "a:t"), find_path(run, "a:rPr")
+    html = escape(_in_signs(part.text or "", props), quote=False) if part is not None else ""
     core = html.strip()
     if not core:
         return html
-    props = find_path(run, "a:rPr")
     before, after = html[: len(html) - len(html.lstrip())], html[len(html.rstrip()) :]
     shift = attribute(props, "baseline", "0")
     script = {"-": "sub"}.get(shift[:1], "sup") if shift.lstrip("-").strip("0%") else ""
@@ -95,6 +95,16 @@ def _run(run: Element, links: Mapping[str, Relation], allowance: Allowance) -> s
         allowance.spend("letters", len(link.target))
         core = f'<a href="{escape(link.target)}">{core}</a>'
     return before + core + after
+
+
+def _in_signs(text: str, props: Element | None) -> str:
+    """Return the text of a run as its fonts show it. The font of signs (``a:sym``) shows no ASCII letters."""
+    letters, signs = (attribute(find_path(props, name), "typeface") for name in ("a:latin", "a:sym"))
+    if is_symbol_font(letters):
+        return symbols(letters, text)
+    if is_symbol_font(signs):
+        return "".join(letter if letter.isascii() else symbols(signs, letter) for letter in text)
+    return text
 
 
 def slide_table(element: Element, links: Mapping[str, Relation], allowance: Allowance) -> str:
