@@ -33,6 +33,7 @@ from prunus.pages import links, xpath
 from prunus.pages.clean import parse
 from prunus.pages.clean.walk import clean_tree
 from prunus.pages.formats import _sniff
+from prunus.pages.formats.docx.drawn_fields import drawn
 from prunus.pages.formats.latex import bib
 from prunus.pages.formats.latex import words as latex
 from prunus.pages.formats.latex.commands import HANDLERS
@@ -497,6 +498,11 @@ FORMATS: dict[str, Format] = {
     "docx parts": Format(
         (lambda text: _docx(styles=text, body=text), lambda text: _docx(numbering=text), lambda text: _docx(notes=text)),
         ('<w:style w:type="paragraph" w:styleId="s%d"><w:basedOn w:val="s%d"/></w:style>', '<w:num w:numId="%d"><w:abstractNumId w:val="0"/></w:num>', '<w:footnote w:id="%d"/>', '<w:abstractNum w:abstractNumId="0"><w:lvl w:ilvl="%d"/></w:abstractNum>'),
+    ),
+    "docx drawn fields": Format(
+        (lambda text: f"EQ {text}", lambda text: f"EQ \\f({text})"),
+        ("\\f(…,2)", "\\f(", "(…)", "(", ",", ")", "\\s\\up 9(x)", "\\up", "\\b\\lc\\[(…)", "\\o(a,b)", "\\*", '\\* "', "\\* a ", " ", "9", "\\", "a"),
+        drawn,
     ),
     "docx crossed": Format((_noted, _numbered_by, _labelled, _charted), ("x",), most=1_024_000),
     "pptx": Format(

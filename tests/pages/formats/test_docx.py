@@ -651,6 +651,35 @@ def test_fields_that_set_a_bookmark_show_nothing() -> None:
     assert "<p>Rate is 7.5%.</p>" in Engine().to_html(Page(document(body)))
 
 
+DRAWN = {
+    r" EQ \f(1,2) ": "1/2",
+    r" EQ \f(a + b;2c)": "(a + b)/2c",
+    r" EQ \r(3,x+1)": "root(3, x+1)",
+    r" EQ \r(,2)": "√(2)",
+    r" EQ x\s\up4(2)+y\s\do3(i)": "x<sup>2</sup>+y<sub>i</sub>",
+    r" EQ \b\bc\[(\f(a;b))": "[a/b]",
+    r" EQ \b(a)": "(a)",
+    r" EQ \i\su(i=1,n,x)": "Σ<sub>i=1</sub><sup>n</sup> x",
+    r" EQ f(x, y) = 3\,5": "f(x, y) = 3,5",
+    r" EQ \o(a,b)": "ab",
+    r' EQ \* jc2 \* "Font:MS Mincho" \* hps10 \o\ad(\s\up 9(かん),漢)': "<ruby>漢<rt>かん</rt></ruby>",
+    r" SYMBOL 254 \f Wingdings \s 12": "☑",
+    " SYMBOL 8482 ": "™",
+    " MACROBUTTON NoMacro [Click here] ": "[Click here]",
+    " PAGE ": "",
+}
+"""Fields without a result, and what Word draws."""
+
+
+@pytest.mark.parametrize("instruction", DRAWN)
+@pytest.mark.parametrize("separated", [True, False])
+def test_fields_without_a_result_are_what_word_draws(instruction: str, separated: bool) -> None:
+    marks = ["begin", *["separate"] * separated, "end"]
+    begin, *rest = (f'<w:r><w:fldChar w:fldCharType="{mark}"/></w:r>' for mark in marks)
+    body = paragraph(run("Is "), begin, instruct(instruction), *rest, run(" it?"))
+    assert f"<p>Is {DRAWN[instruction]} it?</p>" in Engine().to_html(Page(document(body)))
+
+
 @pytest.mark.parametrize(("hidden", "is_shown"), [("1", False), ("true", False), ("0", True)])
 def test_hidden_drawings_are_not_shown(hidden: str, is_shown: bool) -> None:
     box = f"<wps:txbx><w:txbxContent>{paragraph(run('In the box'))}</w:txbxContent></wps:txbx>"

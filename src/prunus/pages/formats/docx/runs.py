@@ -17,6 +17,7 @@ from .._common.ooxml import Relation, chosen_branch
 from .._common.symbols import is_symbol_font, symbol, symbols
 from .._common.xml import attribute, children, find_path, whole_number
 from .._common.zip import Archive
+from .drawn_fields import drawn
 from .styles import WordStyle, WordStyles, is_on, is_struck, script_of
 
 _IGNORED: Final = frozenset(
@@ -221,12 +222,19 @@ class WordRuns:
             instruction = "".join(opened.instruction)
             if _SILENT.match(instruction):
                 return ""  # its result goes into a bookmark
+            shown = drawn(instruction)
+            if shown is not None:
+                opened.is_choice = True
+                return shown
             match = _LINK.match(instruction)
             address = match[1] if match and not opened.is_part else ""
             opened.shown, opened.is_link = True, address.lower().startswith(_WEB) and not opened.is_in_link
             return f'<a href="{escape(address)}">' if opened.is_link else ""
         elif kind == "end" and self._fields:
-            return "</a>" if self._fields.pop().is_link else ""
+            ended = self._fields.pop()
+            if not (ended.shown or ended.is_choice or ended.is_part):
+                return drawn("".join(ended.instruction)) or ""
+            return "</a>" if ended.is_link else ""
         return ""
 
     def _note_reference(self, kind: str, key: str) -> str:
