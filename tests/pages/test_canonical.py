@@ -137,6 +137,30 @@ def test_a_formula_is_one_line_of_code(inner: str) -> None:
     assert prunus.clean(page, "markdown") == f"It is `{FORMULAS[inner]}` here."
 
 
+def stacked(name: str, *rows: str, lowered: bool = False) -> str:
+    """Return a stack of KaTeX, from the bottom to the top."""
+    inside = "".join(f"<span style='top:-3em'><span class=pstrut></span>{row}</span>" for row in rows)
+    kind = "vlist-t vlist-t2" if lowered else "vlist-t"
+    return f"<span class='{name}'><span class='{kind}'><span class=vlist-r><span class=vlist>{inside}</span></span></span></span>"
+
+
+KATEX = {
+    f"<span class=mord>10</span>{stacked('msupsub', '9')}": "10^9",
+    f"x{stacked('msupsub', 'i', lowered=True)}": "x_i",
+    f"x{stacked('msupsub', 'i', '2', lowered=True)}<span class=mrel>=</span>4": "x_i^2 = 4",
+    stacked("mfrac", "36", "<span class=frac-line></span>", "1", lowered=True): "1/36",
+    stacked("mord sqrt", "x<span class=mbin>+</span>1"): "√(x + 1)",
+    f"{stacked('mop op-limits', 'i=1', '<span class=mop>∑</span>', 'n')}a": "∑_(i=1)^n a",
+    f"10{stacked('msupsub', f'2{stacked('msupsub', '3')}')}": "10^(2^3)",
+}
+
+
+@pytest.mark.parametrize("inner", KATEX)
+def test_a_formula_that_katex_laid_out_for_eyes_alone_is_one_line_of_code(inner: str) -> None:
+    page = f"<p>It is <span class=katex><span class=katex-html aria-hidden=true>{inner}</span></span> here."
+    assert clean_tree(page).canonical == f"It is {KATEX[inner]} here."
+
+
 def test_a_formula_that_a_wiki_has_drawn_is_shown_once() -> None:
     math = "<math><mi>r</mi><annotation encoding='application/x-tex'>{\\displaystyle r}</annotation></math>"
     image = "<img src=/r.svg aria-hidden=true alt='{\\displaystyle r}'>"

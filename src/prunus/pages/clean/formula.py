@@ -29,6 +29,8 @@ _ACCENTS: Final = {
     "^": "\u0302", "ˆ": "\u0302", "¯": "\u0304", "‾": "\u0304", "ˉ": "\u0304", "_": "\u0304", "~": "\u0303",
     "˜": "\u0303", "→": "\u20d7", "⃗": "\u20d7", "˙": "\u0307", ".": "\u0307", "¨": "\u0308", "ˇ": "\u030c",
 }  # fmt: skip
+_STACKED: Final = frozenset({"msupsub", "mfrac", "sqrt", "op-limits"})
+"""Classes of KaTeX's stacks."""
 _NOT_SHOWN: Final = frozenset({"annotation", "annotation-xml", "mphantom", "script", "style", "template"})
 
 
@@ -49,6 +51,48 @@ def formula_text(math: Element, hidden: Callable[[Element], bool]) -> str:
             if tex and _tokens(tex) == _tokens(written):
                 return tex
     return written
+
+
+def is_katex(element: Element) -> bool:
+    """Tell whether an element is a formula as KaTeX lays it out for eyes alone."""
+    return element.tag == "span" and (element.attr("class") or "").split()[:1] == ["katex-html"]
+
+
+def katex_text(element: Element, depth: int = 0) -> str:
+    """Return a formula of KaTeX as one line: its parts are laid out from the bottom to the top."""
+    written = ""
+    for child in element.children:
+        if isinstance(child, Text):
+            written += child.data.translate(_INVISIBLE)
+            continue
+        if not isinstance(child, Element):
+            continue
+        names = (child.attr("class") or "").split()
+        written += child.text if depth >= _DEEPEST else _katex_part(child, names, depth)
+    return " ".join(written.split()) if not depth else written
+
+
+def _katex_part(part: Element, names: Sequence[str], depth: int) -> str:
+    rows = _katex_rows(part, depth) if not _STACKED.isdisjoint(names) else []
+    if not rows:
+        words = katex_text(part, depth + 1)
+        return f" {words.strip()} " if "mrel" in names or "mbin" in names else words
+    if "sqrt" in names:
+        return f"√({''.join(rows)})"
+    if "mfrac" in names:
+        return f"{_group(rows[-1])}/{_group(rows[0])}"
+    if "msupsub" in names:
+        lowered = part.select_one(".vlist-t2") is not None
+        return _raised_and_lowered(rows[0] if lowered else "", rows[-1] if len(rows) > lowered else "")
+    sign = next((place for place, row in enumerate(rows) if not row[0].isalnum()), 0)  # a sum with its limits
+    return rows[sign] + _raised_and_lowered("".join(rows[:sign]), "".join(rows[sign + 1 :])) + " "
+
+
+def _katex_rows(element: Element, depth: int) -> list[str]:
+    """Return the parts of a stack of KaTeX that show words, from the bottom to the top."""
+    stack = element.select_one(".vlist")
+    rows = [node for node in stack.children if isinstance(node, Element)] if stack is not None else []
+    return [text for row in rows if (text := katex_text(row, depth + 1).strip())]
 
 
 def draws_formula(image: Element) -> bool:

@@ -46,7 +46,7 @@ from .elements import (
     kept_attributes,
     unread_kind,
 )
-from .formula import draws_formula, formula_text, is_tex, plain_tex
+from .formula import draws_formula, formula_text, is_katex, is_tex, katex_text, plain_tex
 from .generated import show_generated
 from .hidden import Inside, Styles, faded_in, is_hidden, is_struck, keeps_place
 from .icons import MAY_BE_ICONS, icon_words
@@ -375,6 +375,9 @@ class _Walk(GrowingTree):
                 return node.children
             if tag == "math":
                 self._add_formula(node, formula_text(node, self._is_unseen))
+                return None
+            if is_katex(node):
+                self._add_formula(node, katex_text(node))
                 return None
             if said:
                 inside = self._lay_out(node, tag, said)
