@@ -151,7 +151,7 @@ KATEX = {
     stacked("mfrac", "36", "<span class=frac-line></span>", "1", lowered=True): "1/36",
     stacked("mord sqrt", "x<span class=mbin>+</span>1"): "√(x + 1)",
     f"{stacked('mop op-limits', 'i=1', '<span class=mop>∑</span>', 'n')}a": "∑_(i=1)^n a",
-    f"10{stacked('msupsub', f'2{stacked('msupsub', '3')}')}": "10^(2^3)",
+    "10" + stacked("msupsub", "2" + stacked("msupsub", "3")): "10^(2^3)",
 }
 
 
