@@ -422,6 +422,24 @@ def test_letters_of_symbol_fonts_are_what_they_show() -> None:
     assert found == ["ü", "✓", "done ✓", "done ✓", "ü", "ü"]
 
 
+def test_text_boxes_stand_behind_the_cells_of_their_sheet() -> None:
+    drawing, shape = RELATIONS.replace("officeDocument", "drawingml"), "<xdr:sp><xdr:nvSpPr><xdr:cNvPr{}/></xdr:nvSpPr>"
+    spaces = f'xmlns:xdr="{drawing.replace("relationships", "spreadsheetDrawing")}" xmlns:a="{drawing.replace("relationships", "main")}"'
+    words = (
+        "<xdr:txBody>" + "<a:p><a:r><a:t>Rates are net &amp; final.</a:t></a:r></a:p><a:p/>" + "</xdr:txBody></xdr:sp>"
+    )
+    boxes = shape.format("") + words + shape.format(' hidden="1"') + words.replace("Rates", "Secret")
+    content = io.BytesIO(workbook({"A": rows(["Port"])}))
+    with zipfile.ZipFile(content, "a") as package:
+        package.writestr(
+            "xl/drawings/drawing1.xml", f"<xdr:wsDr {spaces}><xdr:twoCellAnchor>{boxes}</xdr:twoCellAnchor></xdr:wsDr>"
+        )
+        link = f'<Relationship Id="d" Type="{RELATIONS}/drawing" Target="../drawings/drawing1.xml"/>'
+        package.writestr("xl/worksheets/_rels/sheet1.xml.rels", f"<Relationships>{link}</Relationships>")
+    html = Engine().to_html(Page(content.getvalue()))
+    assert html.index("Port") < html.index("<p>Rates are net &amp; final.</p>") and "Secret" not in html
+
+
 def test_a_merged_cell_whose_first_row_or_column_is_hidden_shows_in_the_rest() -> None:
     body = (
         '<cols><col min="2" max="3" hidden="1"/></cols><sheetData>'

@@ -10,9 +10,11 @@ from ...core.types import Page
 from ._common.allowance import Allowance
 from ._common.ooxml import main_part, relations
 from ._common.write import document
+from ._common.xml import attribute, children, find_path
 from ._common.zip import Archive
 from ._sheets.regions import Sheet, to_markup
 from ._sheets.workbook import Book, Cells, CellStyles, Comments, DeclaredTable, SharedTexts
+from .pptx.slides import inline
 
 
 class Engine:
@@ -90,4 +92,20 @@ def _read_sheet(archive: Archive, part: str, title: str, texts: SharedTexts, sty
         if id in links and "://" in links[id].target:
             archive.allowance.spend("letters", len(links[id].target))
             reader.targets[place] = links[id].target
-    return reader.to_sheet(title, headers)
+    sheet = reader.to_sheet(title, headers)
+    for link in links.values():
+        if link.kind == "drawing" and link.target in archive:
+            sheet.boxes += _boxes(archive, link.target)
+    return sheet
+
+
+def _boxes(archive: Archive, part: str) -> list[str]:
+    """Return the texts of the shapes that lie on a sheet, one paragraph for each of theirs."""
+    links, found = relations(archive, part), []
+    for shape in archive.xml(part).iter("xdr:sp"):
+        if attribute(find_path(shape, "xdr:nvSpPr", "xdr:cNvPr"), "hidden") not in ("1", "true"):
+            texts = (
+                inline(p, links, archive.allowance).strip() for p in children(find_path(shape, "xdr:txBody"), "a:p")
+            )
+            found += [f"<p>{text}</p>" for text in texts if text]
+    return found

@@ -42,6 +42,7 @@ _SPACES: Final = {
             ("wp", "drawingml/2006/wordprocessingDrawing", "drawingml/wordprocessingDrawing"),
             ("dgm", "drawingml/2006/diagram", "drawingml/diagram"),
             ("pic", "drawingml/2006/picture", "drawingml/picture"),
+            ("xdr", "drawingml/2006/spreadsheetDrawing", "drawingml/spreadsheetDrawing"),
         )
         for root, path in ((_OOXML, transitional), (_STRICT, strict))
     },

@@ -27,6 +27,7 @@ class Sheet:
     :param headers: places of the header cells of tables that the sheet declares.
     :param notes: sentences about content that was left out.
     :param numbers: the numbers of rows with cells, as the spreadsheet shows them: from 1, hidden rows counted.
+    :param boxes: HTML of the text boxes that lie on the sheet.
     :param comments: (cell as B5, author, text) of the comments on visible cells.
     :param is_hidden: whether the spreadsheet hides the sheet.
     :param marks: the numbers that are written, by the first cell of a row.
@@ -41,6 +42,7 @@ class Sheet:
     notes: list[str] = field(default_factory=list)
     numbers: dict[int, int] = field(default_factory=dict)
     marks: dict[Place, int] = field(default_factory=dict)
+    boxes: list[str] = field(default_factory=list)
     comments: list[tuple[str, str, str]] = field(default_factory=list)
     is_hidden: bool = False
     markup: dict[Place, str] = field(default_factory=dict)
@@ -79,15 +81,15 @@ def column_letters(number: int) -> str:
 
 
 def to_markup(sheet: Sheet, allowance: Allowance) -> str:
-    """Return a sheet as a section: its name, its notes, its areas in reading order, and its comments.
+    """Return a sheet as a section: its name, its notes, its areas in reading order, its text boxes and its comments.
 
     A hidden sheet without cells is ''.
     """
     name = f'<data value="sheet">{escape_text(sheet.name)}</data>'
-    inner = "".join(map(note, sheet.notes)) + _areas_html(sheet, allowance)
+    inner = "".join(map(note, sheet.notes)) + _areas_html(sheet, allowance) + "".join(sheet.boxes)
     for cell, author, text in sheet.comments:
         inner += comment(escape_lines(text.strip()), escape_text(author), escape_text(cell))
-    if sheet.is_hidden and not sheet.cells:
+    if sheet.is_hidden and not (sheet.cells or sheet.boxes):
         return ""
     if sheet.is_hidden:
         label = f"<h2>{HIDDEN.format('sheet')}: {name}</h2>"
