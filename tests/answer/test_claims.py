@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from tests.cli.conftest import cli as cli
 import prunus
 from prunus.answer.check import Claim, Reference
 from prunus.answer.claims import check_statements, names_of
+from prunus.core.types import Message
+from prunus.models.llm.scripted import Engine as Scripted
 
 PAGE = (
     "<title>Saltern Gate</title><h1>Saltern Gate</h1><p>The barrier at Saltern Gate opened in October 2023.</p>"
@@ -56,6 +59,43 @@ def test_the_sentence_that_decides_is_cited_first_and_found() -> None:
     assert 0.5 < first.support <= 1
     [quoted] = prunus.check("It was planned by “Mara Lindqvist of the harbour board”.", PAGE).claims
     assert quoted.verdict == "supported"
+
+
+JUDGED = {
+    ("The ferry stops on the seventh day.", "supported"): "supported",
+    ("Penguins sleep upright.", "supported"): "not supported",  # nothing to ask about
+    ("The barrier at Saltern Gate opened in October 2024.", "supported"): "partly",
+    ("The barrier at Saltern Gate opened in October 2024.", "not supported"): "not supported",
+    ("The barrier at Saltern Gate opened in October 2023.", "not supported"): "not supported",
+    ("The board said “the gate will never be closed again”.", "supported"): "not supported",
+}
+"""A claim, the verdict of a model, and what is made of both."""
+
+
+@pytest.mark.parametrize(("claim", "said"), JUDGED)
+def test_a_model_judges_but_for_what_code_knows(claim: str, said: str, cli: Cli) -> None:
+    model = f'scripted:{{"verdict": "{said}"}}'
+    [found] = prunus.check(claim, PAGE, llm=model).claims
+    assert (found.verdict, found.by) == (JUDGED[claim, said], "model")
+    Path("claim.txt").write_text(claim, "utf-8")
+    Path("page.html").write_text(PAGE, "utf-8")
+    [shown] = json.loads(cli("check", "claim.txt", "page.html", "--json", "--llm", model).stdout)["claims"]
+    assert (shown["verdict"], shown["by"]) == (JUDGED[claim, said], "model")
+
+
+def test_a_model_sees_what_is_near_to_the_claim_and_a_reply_that_is_none_is_an_error() -> None:
+    asked: list[str] = []
+
+    def reply(messages: Sequence[Message], options: object) -> str:
+        asked.append(messages[-1].content)
+        return "who knows" if len(asked) == 1 else '{"verdict": "partly"}'
+
+    pages = [PAGE, *(f"<p>Room {number} is closed to visitors.</p>" * 200 for number in range(5))]
+    [found] = prunus.check("The museum of the gate moved.", pages, llm=Scripted(script=reply)).claims
+    assert found.verdict == "partly" and "The museum moved to the quay in 2022." in asked[0]
+    assert len(asked[0].split()) < 500
+    with pytest.raises(prunus.OutsideFailed, match="gave no verdict"):
+        prunus.check("The museum moved.", PAGE, llm="scripted:who knows")
 
 
 def test_each_statement_of_a_model_has_a_verdict_and_the_sentence_that_decides(cli: Cli) -> None:

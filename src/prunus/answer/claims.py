@@ -126,6 +126,27 @@ class ClaimPage:
         support = 1 / (1 + math.exp(-(_BIAS + _WORDS * share + _NAMES * named))) if segments else 0.0
         return _Held(support, segments, alone, tuple(missing), self._rival(claim, language, figures))
 
+    def near(self, claim: str, language: str, words: int) -> tuple[float, str]:
+        """Return the segments that hold most of a claim's words, each with those beside it, in the order of the page.
+
+        :param words: most words of all of them.
+        :returns: the share of the claim's words that the best of them holds, and their text.
+        """
+        numbers, holds, rare = self._holds(_terms(claim, language), language)
+        if not numbers:
+            return 0.0, ""
+        shares, chosen = holds @ rare, dict[int, str]()
+        for place in np.argsort(-shares, kind="stable")[:_CANDIDATES].tolist():
+            for number in (numbers[place], numbers[place] - 1, numbers[place] + 1):
+                if 0 <= number < len(self.segments) and number not in chosen:
+                    segment = self.segments[number]
+                    text = f"{segment.above} {segment.text}".strip() if segment.above else segment.text
+                    if words <= 0:
+                        break
+                    chosen[number] = text
+                    words -= len(text.split())
+        return float(shares.max()), "\n".join(chosen[number] for number in sorted(chosen))
+
     def _holds(self, terms: Sequence[str], language: str) -> tuple[list[int], NDArray[np.float64], NDArray[np.float64]]:
         """Return the segments that hold a term, which terms each holds, and the weight of each term; rare ones more."""
         places = self._places(language)

@@ -225,6 +225,7 @@ class CheckedClaim:
     :param citations: the sentences and rows that decide, the nearest first; its ``support`` is the share of the
         claim's words that each holds.
     :param reason: what the page lacks or says otherwise; '' where nothing is to be told.
+    :param by: what gave the verdict: ``words`` of the pages, or a ``model``; ``support`` is of the words in any case.
     """
 
     text: str
@@ -232,6 +233,7 @@ class CheckedClaim:
     support: float
     citations: Sequence[Citation] = ()
     reason: str = ""
+    by: Literal["words", "model"] = "words"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ _WIDTH: Final = 200
 @click.command("check")
 @click.argument("text", metavar="TEXT")
 @click.argument("pages", nargs=-1, required=True, type=PAGE, metavar="PAGE...")
+@click.option("--llm", default="", metavar="SPEC", help="A language model as judge, as http://host/v1#model.")
 @origin
 @shown_only
 @common
@@ -32,20 +33,21 @@ def command(text: str, pages: tuple[str, ...], **flags: Any) -> None:
 
     TEXT is a file, or - for standard input, as a model wrote it; "[2]" behind a claim means the second page. PAGE is a
     file, a folder (for all pages in it), or an address. A claim with a number or a name that no page has is never
-    called supported, and a quotation must stand word for word. No model is asked. Where a claim is not supported, the
-    exit code is 4.
+    called supported, and a quotation must stand word for word. No model is asked unless --llm names one. Where a claim
+    is not supported, the exit code is 4.
 
     \b
     Examples:
       prunus check answer.md examples/site
       prunus check answer.md https://example.org/report --json
+      prunus check answer.md examples/site --llm http://127.0.0.1:8080/v1#any
       echo "The pen drew for sixty-four years." | prunus check - examples/site/tide-rolls-story.html
     """
     settings = load_settings({"shown_only": flags["shown_only"] or None})
     written = _written(text)
     given = pages_given(pages, settings, url=flags["url"], kind=flags["kind"])
     with working("checking", flags["quiet"]):
-        result = check(written, read_given(given, settings, flags["quiet"]), settings)
+        result = check(written, read_given(given, settings, flags["quiet"]), settings, llm=flags["llm"])
     if flags["as_json"]:
         emit_json(asdict(result))
     else:
@@ -77,6 +79,8 @@ def _written(text: str) -> str:
 
 def _shown(claim: CheckedClaim) -> str:
     lines = [f"{claim.verdict:13} {claim.support:.2f}  {one_line(claim.text)}"]
+    if claim.by == "model":
+        lines.append("    verdict of the model")
     if claim.reason:
         lines.append(f"    {claim.reason}")
     for citation in claim.citations:
