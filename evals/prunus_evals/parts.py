@@ -411,10 +411,25 @@ def right(found: Sequence[str], wanted: Sequence[str]) -> bool:
 
 
 def claims(wanted: Half, names: Sequence[str] = ("prunus",), limit: int | None = None) -> Rows:
-    """Score the checks of claims against the pages that they cite; the article of a claim decides its half."""
+    """Score the checks of claims against the pages that they cite; the article of a claim decides its half.
+
+    :param names: ``prunus``, ``words``, or ``judge:SPEC``, a language model as judge.
+    """
     cases = [row for row in rows("check/wice") if half(_literal(row["meta"])["claim_title"]) == wanted][:limit]
-    found: Rows = {name: _claim_scores(cases, _CHECKS[name]) for name in names}
+    found: Rows = {name: _claim_scores(cases, _check_of(name)) for name in names}
     return found
+
+
+def _check_of(name: str) -> Verdicts:
+    """Return the check of a name.
+
+    :raises UnknownName: there is none.
+    """
+    if name.startswith("judge:"):
+        return partial(_by_prunus, llm=name.partition(":")[2])
+    if name not in _CHECKS:
+        raise UnknownName.among("check", name, [*_CHECKS, "judge:SPEC"])
+    return _CHECKS[name]
 
 
 Verdicts = Callable[[str, Documents], tuple[bool, str]]
@@ -422,7 +437,10 @@ Verdicts = Callable[[str, Documents], tuple[bool, str]]
 
 
 def _claim_scores(cases: Sequence[Row], check: Verdicts) -> dict[str, Any]:
-    """Return the balanced accuracy of supported against the rest, its two shares, and how often the quote is right."""
+    """Return the balanced accuracy of supported against the rest, its two shares, and further shares.
+
+    ``agree``: claims on which check and people agree; ``deciding``: quotes that people named, too.
+    """
     right: dict[bool, list[bool]] = {True: [], False: []}
     deciding: list[bool] = []
     for case in cases:
@@ -441,6 +459,7 @@ def _claim_scores(cases: Sequence[Row], check: Verdicts) -> dict[str, Any]:
         "balanced": (shares[True] + shares[False]) / 2,
         "supported": shares[True],
         "others": shares[False],
+        "agree": sum(sum(of) for of in right.values()) / max(1, len(cases)),
         "deciding": sum(deciding) / max(1, len(deciding)),
     }
 
@@ -450,8 +469,8 @@ def _literal(value: Any) -> Any:
     return ast.literal_eval(value) if isinstance(value, str) else value
 
 
-def _by_prunus(claim: str, page: Documents) -> tuple[bool, str]:
-    results = prunus.check(claim, page).claims
+def _by_prunus(claim: str, page: Documents, llm: str = "") -> tuple[bool, str]:
+    results = prunus.check(claim, page, llm=llm).claims
     cited = [citation for result in results for citation in result.citations]
     return all(result.verdict == "supported" for result in results), cited[0].quote if cited else ""
 
@@ -482,6 +501,7 @@ PARTS = {
         Part("extraction", "sentences of ten paragraphs that support the answer, without a model", extraction,
              _EXTRACTORS, _EXTRACTORS),
         Part("segmentation", "published cases that are cut into exactly the right sentences", segmentation),
-        Part("claims", "claims of Wikipedia against the pages that they cite", claims, tuple(_CHECKS), tuple(_CHECKS)),
+        Part("claims", "claims of Wikipedia against the pages that they cite", claims,
+             (*_CHECKS, "judge:SPEC"), tuple(_CHECKS)),
     )
 }  # fmt: skip
