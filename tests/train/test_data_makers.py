@@ -20,7 +20,7 @@ from prunus.models.llm.scripted import ScriptedReply
 from prunus_evals import readers
 from prunus_evals.records import Document, Question
 from prunus_train.cli import main
-from prunus_train.data import extractor, parser, preferences, pruner
+from prunus_train.data import extractor, parser, preferences, pruner, quotes
 from prunus_train.data.sample_file import KeptReplies, SampleFile
 from prunus_train.errors import DataBroken, TrainError
 from prunus_train.llm.samples import read_preferences, read_samples
@@ -324,6 +324,54 @@ def test_a_wrong_request_is_one_line_that_names_it(tmp_path: Path, line: str, me
     shown = CliRunner().invoke(main, ["data", "parser", str(tmp_path / "in"), "-o", str(tmp_path / "out")])
     assert shown.exit_code == 2
     assert message in shown.output.replace("\n", " ")
+
+
+# --- questions -----------------------------------------------------------------------------------
+
+ABOUT = "<h1>Ferry Moor</h1>" + "".join(
+    f"<p>The ferry Moor {n} leaves the harbour at {n}:30 and calls at the old pier of Saltern Gate, "
+    "where the crew waits for the bus before it sails on to the islands.</p>"
+    for n in range(10, 14)
+)
+
+
+def asked_and_read(again: Callable[[str], str]) -> Callable[[str, Any], str]:
+    """Return what a model replies: a question about the words, then its answer."""
+
+    def reply(text: str, call: Any) -> str:
+        if "Words that answer" not in text:
+            return again(text)
+        words = text.rpartition("Words that answer: ")[2].partition("\n")[0]
+        return f"Question: Which of them is number {words.encode().hex()}?"
+
+    return reply
+
+
+@pytest.mark.parametrize(
+    ("again", "kept"),
+    [
+        (lambda text: bytes.fromhex(text.rpartition("number ")[2].strip("?\n ")).decode(), True),
+        (lambda text: "unknown", False),
+    ],
+)
+def test_a_question_is_kept_whose_answer_the_model_finds_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: Callable[[str], str], kept: bool
+) -> None:
+    (tmp_path / "ferry.html").write_text(ABOUT)
+    model = script(asked_and_read(again))
+    monkeypatch.setattr(readers, "model", lambda spec: model)
+    command = ["data", "questions", str(tmp_path / "ferry.html"), "-o", str(tmp_path / "out"), "--llm", "x", "--json"]
+    shown = CliRunner().invoke(main, command)
+    assert shown.exit_code == 0, shown.output
+    rows = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
+    assert bool(rows) is kept
+    for row in rows:
+        assert row["answers"][0] in row["evidence"][0] and "Ferry Moor" in row["pages"][0]["html"]
+    calls = len(model.calls)
+    assert CliRunner().invoke(main, command).exit_code == 0 and len(model.calls) == calls
+    if rows:
+        learned = list(quotes.from_questions(tmp_path / "out", quotes.PageCutter()))
+        assert learned and all(example.gold.any() for example in learned)
 
 
 # --- pruner --------------------------------------------------------------------------------------

@@ -113,7 +113,12 @@ def blocks_command(out: Path, sets: Path, share: float) -> None:
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder of a model of `prunus train reader`; by default that of this version.",
 )
-def quotes_command(out: Path, sets: Path, reader: Path | None) -> None:
+@click.option(
+    "--questions",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="File of `prunus train data questions`: learn from these, too.",
+)
+def quotes_command(out: Path, sets: Path, reader: Path | None, questions: Path | None) -> None:
     """Train the weights of the extractor ``sentences`` on the dev half and on training sets (four minutes).
 
     Where there is a reader, its bar is learned, too, which takes ten minutes more; otherwise the bar of this version
@@ -131,7 +136,7 @@ def quotes_command(out: Path, sets: Path, reader: Path | None) -> None:
     if reader and not reader.is_dir():
         raise TrainError(f"--reader: there is no folder {reader}")
     spec = f"prunus:{reader}" if reader else installed_reranker()
-    examples = load(sets, lambda line: click.echo(line, err=True))
+    examples = load(sets, lambda line: click.echo(line, err=True), questions)
     stored, found = quotes.train(examples, make_engine("reranker", spec) if spec else None)
     click.echo(json_line(found))
     quotes.write(stored, out)

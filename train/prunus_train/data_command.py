@@ -214,6 +214,7 @@ def extractor_command(sources: str, out: Path, llm: str, limit: int, at_once: in
 
 
 @data_group.command("questions")
+@click.argument("pages", nargs=-1, type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @_OUT
 @click.option("--llm", required=True, help="The model that writes questions and answers them, as openai:gpt-4o.")
 @click.option("--each", default=2, type=click.IntRange(1), show_default=True, help="Passages of a page.")
@@ -221,22 +222,26 @@ def extractor_command(sources: str, out: Path, llm: str, limit: int, at_once: in
 @_HALF
 @_AT_ONCE
 @_JSON
-def questions_command(out: Path, llm: str, each: int, limit: int, half: Half, at_once: int, as_json: bool) -> None:
-    """Let a model write questions about web pages of seven kinds; OUT is a file of questions of one's own.
+def questions_command(pages: tuple[Path, ...], out: Path, half: Half, as_json: bool, **chosen: Any) -> None:
+    """Let a model write questions about PAGES; OUT is a file of questions, as own:OUT reads it.
 
-    The model answers each question from the passage alone, and only what it finds again is kept.
+    PAGES are files; without any, the marked pages of seven kinds in the evaluation data are asked about. The model
+    answers each question from its passage alone, and only what it finds again is kept.
 
-    Example: prunus train data questions -o questions.jsonl --llm http://127.0.0.1:8089/v1#qwen2.5-coder-1.5b-instruct
+    \b
+    Examples:
+      prunus train data questions handbook/*.html -o questions.jsonl --llm openai:gpt-4o
+      prunus eval run --task own:questions.jsonl --out runs/handbook
     """
-    from prunus_evals.parts import load_kinds
     from prunus_train.data import questions
     from prunus_train.data.sample_file import KeptReplies, SampleFile
 
     _folder_of(out)
-    pages, model = load_kinds(half, limit or None), _model(llm)
-    with SampleFile(out, {"maker": "questions", "each": each, "limit": limit, "model": llm}) as file:
-        cache = KeptReplies(out.with_name(f"{out.name}.replies"), at_once)
-        report = questions.make(file, pages, model, cache, each, progress("pages"))
+    asked, model = questions.pages_of(pages, half, chosen["limit"] or None), _model(chosen["llm"])
+    settings = {"maker": "questions", "pages": [str(page) for page in pages], "model": chosen["llm"]}
+    with SampleFile(out, {**settings, "each": chosen["each"], "limit": chosen["limit"]}) as file:
+        cache = KeptReplies(out.with_name(f"{out.name}.replies"), chosen["at_once"])
+        report = questions.make(file, asked, model, cache, chosen["each"], progress("pages"))
     _show(report, out, as_json)
 
 

@@ -12,6 +12,8 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import prunus
@@ -19,9 +21,10 @@ from prunus.core.errors import PrunusError
 from prunus.core.ports import LLM
 from prunus.core.types import Message
 from prunus_evals.metrics import matching
-from prunus_evals.parts import OfKind
-from prunus_evals.split import digest
+from prunus_evals.parts import load_kinds
+from prunus_evals.split import Half, digest
 from prunus_train.data.sample_file import KeptReplies, SampleFile, SampleUnit, TooLong
+from prunus_train.errors import DataBroken
 
 LEAST_WORDS, MOST_WORDS = 25, 90
 """Words of a passage."""
@@ -63,23 +66,50 @@ Passage: {passage}
 Question: {question}"""
 
 
+@dataclass(frozen=True, slots=True)
+class AskedPage:
+    """A page that is asked about.
+
+    :param name: its file, or its name in a data set.
+    :param kind: what kind of page it is, as ``product``; '' where nobody says.
+    """
+
+    name: str
+    html: str
+    kind: str = ""
+
+
+def pages_of(paths: Sequence[Path], half: Half, limit: int | None) -> list[AskedPage]:
+    """Return the pages of files, or those of seven kinds of which people have marked the main content.
+
+    :param half: the half of the marked pages.
+    :raises DataBroken: a file cannot be read.
+    """
+    if not paths:
+        return [AskedPage(one.page, one.html, one.kind) for one in load_kinds(half, limit)]
+    try:
+        return [AskedPage(str(path), prunus.clean(path)) for path in paths][:limit]
+    except PrunusError as error:
+        raise DataBroken(str(error)) from error
+
+
 def make(
-    file: SampleFile, pages: Sequence[OfKind], model: tuple[str, LLM], cache: KeptReplies, each: int,
+    file: SampleFile, pages: Sequence[AskedPage], model: tuple[str, LLM], cache: KeptReplies, each: int,
     progress: Callable[[int, int], None],
 ) -> dict[str, Any]:  # fmt: skip
     """Write questions about pages; return the report.
 
     :param each: passages of a page that are asked about.
     """
-    waiting = [page for page in pages if page.page not in file.done]
+    waiting = [page for page in pages if page.name not in file.done]
     for number, unit in enumerate(cache.each(lambda page: _unit(page, model, cache, each), waiting), 1):
         file.add(unit)
         progress(len(pages) - len(waiting) + number, len(pages))
     return file.finish(replies_asked=cache.asked, replies_kept=cache.kept)
 
 
-def _unit(page: OfKind, model: tuple[str, LLM], cache: KeptReplies, each: int) -> SampleUnit:
-    unit, chosen = SampleUnit(page.page), random.Random(digest(page.page))
+def _unit(page: AskedPage, model: tuple[str, LLM], cache: KeptReplies, each: int) -> SampleUnit:
+    unit, chosen = SampleUnit(page.name), random.Random(digest(page.name))
     try:
         title, passages = prunus.metadata(page.html).title, askable(prunus.clean(page.html, "text", main=True))
     except PrunusError:
@@ -93,9 +123,9 @@ def _unit(page: OfKind, model: tuple[str, LLM], cache: KeptReplies, each: int) -
         if reason:
             unit.left_out.append(reason)
             continue
-        labels = {"kind": page.kind}
-        unit.kept.append({**asked, "pages": [{"html": page.html}], "evidence": [passage], "labels": labels})
-        unit.counts.append(page.kind)
+        row = {**asked, "pages": [{"html": page.html}], "evidence": [passage]}
+        unit.kept.append({**row, "labels": {"kind": page.kind}} if page.kind else row)
+        unit.counts.append(page.kind or "pages")
     if not passages:
         unit.left_out.append("the page has no passage")
     return unit

@@ -30,6 +30,7 @@ from prunus.evidence.segments import segments
 from prunus_evals import tasks
 from prunus_evals.data import rows
 from prunus_evals.metrics import matching
+from prunus_train.data.sample_file import rows_of
 from prunus_train.data.sets import check_files, letters, page_of, table_pages
 
 TASKS: Final = ("table_qa", "nq", "websrc", "xquad:de", "xquad:zh")
@@ -88,10 +89,11 @@ class PageCutter:
         return Question(query, tagged, cosines(self._embedder, query, tagged)) if tagged else None
 
 
-def load(sets: Path, report: Callable[[str], None]) -> list[QuoteExample]:
+def load(sets: Path, report: Callable[[str], None], questions: Path | None = None) -> list[QuoteExample]:
     """Return the examples of the dev half and of the training sets.
 
     :param sets: folder of the training sets.
+    :param questions: a file of `prunus train data questions`.
     :raises DataMissing: a file of the data is missing.
     """
     check_files(sets, list(_TEXTS))
@@ -99,6 +101,8 @@ def load(sets: Path, report: Callable[[str], None]) -> list[QuoteExample]:
     sources = [(name, from_task(name, cutter)) for name in TASKS]
     sources.append(("tables", from_tables(sets, cutter)))
     sources += [(name, from_texts(name, sets, cutter)) for name in _TEXTS]
+    if questions is not None:
+        sources.append(("questions", from_questions(questions, cutter)))
     for name, examples in sources:
         before = len(found)
         found += examples
@@ -143,6 +147,17 @@ def from_texts(name: str, sets: Path, cutter: PageCutter) -> Iterator[QuoteExamp
         for asked in group:
             seed.shuffle(asked)
         yield from _examples(name, [row for asked in group for row in asked[:_EACH]], own, before, cutter)
+        before = own
+
+
+def from_questions(path: Path, cutter: PageCutter) -> Iterator[QuoteExample]:
+    """Yield the questions that a model wrote about pages; the wrong page is the one before."""
+    before: Documents | None = None
+    by_page = groupby(rows_of(path), key=lambda row: row["pages"])
+    for pages, asked in by_page:
+        own = prunus.read(pages[0]["html"])
+        for row in asked:
+            yield from _examples("questions", [row], own, before, cutter)
         before = own
 
 
