@@ -7,7 +7,7 @@ rules cannot be trusted to say what a reader sees, the element stays; ``docs/dec
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 from . import rules
@@ -113,11 +113,23 @@ class Sheets:
             first += len(sheet.parts)
 
 
-class Cascade:
-    """The rules that concern some elements of a page: those that are hidden, or that are laid out apart."""
+Said: TypeAlias = "tuple[str, str, bool]"
+"""A declaration: property, value, and whether it is important."""
 
-    def __init__(self) -> None:
-        self.said: dict[Rule, list[tuple[str, str, bool]]] = {}
+
+def _said_of_elements(body: str) -> Iterator[Said]:
+    return (one for one in declarations(body) if one[0] in _PROPERTIES)
+
+
+class Cascade:
+    """The rules that concern some elements of a page, or the boxes beside them.
+
+    :param read: yields the declarations of a rule that count.
+    """
+
+    def __init__(self, read: Callable[[str], Iterable[Said]] = _said_of_elements) -> None:
+        self._read = read
+        self.said: dict[Rule, list[Said]] = {}
         self.matching: dict[Element, list[tuple[Rule, int]]] = {}  # rules, and the specificity they match by
         self.matches = 0
 
@@ -126,20 +138,27 @@ class Cascade:
         self.matches += 1
         self.matching.setdefault(element, []).append((rule, specificity))
         if rule not in self.said:
-            self.said[rule] = [one for one in declarations(rule.body) if one[0] in _PROPERTIES]
+            self.said[rule] = list(self._read(rule.body))
 
-    def style_of(self, element: Element) -> str:
-        """Return what rules and inline style say of an element: the winning declaration of each property."""
+    def values_of(self, matched: Sequence[tuple[Rule, int]], style: str = "") -> dict[str, str]:
+        """Return the winning declaration of each property.
+
+        :param style: an inline style, which wins over the rules.
+        """
         ranked: list[tuple[tuple[bool, int, int, int], str, str]] = []
-        for rule, specificity in self.matching[element]:
+        for rule, specificity in matched:
             place = 1 << 30 if rule.layer is None else rule.layer
             for name, value, important in self.said[rule]:
                 ranked.append(((important, -place if important else place, specificity, rule.order), name, value))
-        for name, value, important in declarations(element.attr("style") or ""):
-            if name in _PROPERTIES:
-                ranked.append(((important, 1 << 31, 0, 0), name, value))
+        for name, value, important in self._read(style) if style else ():
+            ranked.append(((important, 1 << 31, 0, 0), name, value))
         ranked.sort(key=lambda one: one[0])
-        return ";".join(f"{name}:{value}" for name, value in {name: value for _, name, value in ranked}.items())
+        return {name: value for _, name, value in ranked}
+
+    def style_of(self, element: Element) -> str:
+        """Return what rules and inline style say of an element."""
+        values = self.values_of(self.matching[element], element.attr("style") or "")
+        return ";".join(f"{name}:{value}" for name, value in values.items())
 
 
 def hidden_by_sheets(document: Document, sheets: Sheets, inline: Styles) -> Hidden:
@@ -245,11 +264,6 @@ def _keys_of(selector: str) -> list[str]:
     return [name if name[0] in ".#" else name.lower() for name in _KEY.findall(compound)]
 
 
-def selectors_of(selector: str) -> list[str]:
-    """Return the selectors of a rule that can match an element, without those of pseudo-elements."""
-    return [one.strip() for one in separate(selector) if one.strip() and not _PSEUDO_ELEMENT.search(one)]
-
-
 def select(document: Document, selector: str) -> Sequence[Element]:
     """Return the elements that a selector matches; none where a browser knows it and the parser does not."""
     try:
@@ -264,10 +278,22 @@ def specificity_of(selector: str) -> int:
     return len(_ID.findall(plain)) << 20 | len(_CLASS.findall(plain)) << 10 | len(_TYPE.findall(plain))
 
 
-def add_others(cascade: Cascade, sheets: Sheets, known: set[Rule], words: Sequence[str]) -> bool:
+def selectors_of(selector: str) -> list[str]:
+    """Return the selectors of a rule that can match an element, without those of pseudo-elements."""
+    return [one.strip() for one in separate(selector) if one.strip() and not _PSEUDO_ELEMENT.search(one)]
+
+
+def add_others(
+    cascade: Cascade,
+    sheets: Sheets,
+    known: set[Rule],
+    words: Sequence[str],
+    selectors: Callable[[str], Iterable[str]] = selectors_of,
+) -> bool:
     """Add the other rules that match the elements in question; False where that is too much work.
 
-    :param words: parts of the properties in question.
+    :param words: parts of the properties or selectors in question, in lower case.
+    :param selectors: returns the selectors of elements of a rule.
     """
     elements = list(cascade.matching)
     keys = {f".{name}" for element in elements for name in (element.attr("class") or "").split()}
@@ -281,7 +307,7 @@ def add_others(cascade: Cascade, sheets: Sheets, known: set[Rule], words: Sequen
     for rule in sheets.rules(wanted):
         if rule in known:
             continue
-        for selector in selectors_of(rule.selector):
+        for selector in selectors(rule.selector):
             if is_on(selector, keys):
                 work += len(elements) * (len(elements) if QUADRATIC.search(selector) else 1)
                 if work > MAX_WORK:

@@ -16,18 +16,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from ...core.text.numbers import bounded_int
 from . import rules
-from .cascade import (
-    MAX_WORK,
-    QUADRATIC,
-    Sheets,
-    affordable,
-    concerns,
-    is_on,
-    matched_by,
-    names_on,
-    select,
-    specificity_of,
-)
+from .cascade import Cascade, Said, Sheets, add_others, affordable, is_on, names_on, select, specificity_of
 from .css import ESCAPE, declarations, declared, escaped, unseen_by
 from .parse import Document, Element, Text
 from .stylesheet import Rule, separate
@@ -119,9 +108,7 @@ class _Side:
         self._document = document
         self._sheets = sheets
         self._after = after
-        self._matching: dict[Element, list[tuple[Rule, int]]] = {}
-        self._said: dict[Rule, list[tuple[str, str, bool]]] = {}
-        self._matches = 0
+        self._cascade = Cascade(_declarations)
 
     def found(self) -> list[tuple[Element, str]]:
         """Return the elements and the words on this side of them."""
@@ -129,7 +116,7 @@ class _Side:
             return []
         boxes: dict[Any, _Box] = {}
         result = []
-        for element, rules_of in self._matching.items():
+        for element, rules_of in self._cascade.matching.items():
             key = tuple(rules_of)
             box = boxes.get(key)
             if box is None:
@@ -139,19 +126,20 @@ class _Side:
                 result.append((element, words))
         return result
 
-    def _rules(self, wanted: list[set[int]]) -> Iterator[tuple[Rule, str]]:
-        """Yield rules of this side, each with its selectors of elements."""
-        name = "after" if self._after else "before"
-        for rule in self._sheets.rules(wanted):
-            for selector in separate(rule.selector):
-                pseudo = _PSEUDO.search(selector.strip())
-                if pseudo and pseudo[1].lower() == name:
-                    base = selector.strip()[: pseudo.start()]
-                    yield rule, f"{base}*" if _STARTED.search(base) else base
+    def _selectors(self, selector: str) -> list[str]:
+        """Return the selectors of the elements on this side of which a rule says something."""
+        found = []
+        for one in separate(selector):
+            pseudo = _PSEUDO.search(one.strip())
+            if pseudo and (pseudo[1].lower() == "after") is self._after:
+                base = one.strip()[: pseudo.start()]
+                found.append(f"{base}*" if _STARTED.search(base) else base)
+        return found
 
     def _match(self) -> bool:
         """Collect the elements beside which rules say words, with all rules of that place; False where it is none."""
-        saying = list(self._rules([set(sheet.saying) for sheet in self._sheets.sheets]))
+        wanted = [set(sheet.saying) for sheet in self._sheets.sheets]
+        saying = [(rule, one) for rule in self._sheets.rules(wanted) for one in self._selectors(rule.selector)]
         if len(saying) > _MANY:
             names = names_on(self._document)
             saying = [(rule, selector) for rule, selector in saying if is_on(selector, names)]
@@ -161,51 +149,15 @@ class _Side:
             specificity = specificity_of(selector)
             for element in select(self._document, selector):
                 if element.tag not in _NO_BOX:
-                    self._add(element, rule, specificity)
-            if self._matches > MAX_PLACES:
+                    self._cascade.add(element, rule, specificity)
+            if self._cascade.matches > MAX_PLACES:
                 return False
-        return bool(self._matching) and self._match_others({rule for rule, _ in saying})
-
-    def _match_others(self, known: set[Rule]) -> bool:
-        """Add the other rules of this side that match the elements; False where that is too much work."""
-        elements = list(self._matching)
-        keys = {f".{name}" for element in elements for name in (element.attr("class") or "").split()}
-        keys.update(element.tag for element in elements)
-        keys.update(f"#{element.attr('id')}" for element in elements if element.attr("id"))
-        name = ":after" if self._after else ":before"
-        wanted = [
-            {number for number, part in enumerate(parts) if name in part.lower() and concerns(part, keys)}
-            for parts in self._sheets.parts
-        ]
-        work = 0
-        for rule, selector in self._rules(wanted):
-            if rule in known or not is_on(selector, keys):
-                continue
-            work += len(elements) * (len(elements) if QUADRATIC.search(selector) else 1)
-            if work > MAX_WORK:
-                return False
-            specificity = specificity_of(selector)
-            for element in matched_by(elements, selector):
-                self._add(element, rule, specificity)
-            if self._matches > MAX_PLACES:
-                return False
-        return True
-
-    def _add(self, element: Element, rule: Rule, specificity: int) -> None:
-        self._matches += 1
-        self._matching.setdefault(element, []).append((rule, specificity))
-        if rule not in self._said:
-            self._said[rule] = list(_declarations(rule.body))
+        known, name = {rule for rule, _ in saying}, ":after" if self._after else ":before"
+        return bool(self._cascade.matching) and add_others(self._cascade, self._sheets, known, [name], self._selectors)
 
     def _box(self, rules_of: list[tuple[Rule, int]]) -> _Box:
         """Return what the winning declarations of some rules say."""
-        ranked: list[tuple[tuple[bool, int, int, int], str, str]] = []
-        for rule, specificity in rules_of:
-            place = 1 << 30 if rule.layer is None else rule.layer
-            for name, value, important in self._said[rule]:
-                ranked.append(((important, -place if important else place, specificity, rule.order), name, value))
-        ranked.sort(key=lambda one: one[0])
-        values = {name: value for _, name, value in ranked}
+        values = self._cascade.values_of(rules_of)
         content = _content(values.pop("content", ""))
         if not content or _ICON_FONT.search(f"{values.get('font-family', '')} {values.get('font', '')}"):
             return _NONE
@@ -220,7 +172,7 @@ class _Side:
         return _Box(content, apart)
 
 
-def _declarations(body: str) -> Iterator[tuple[str, str, bool]]:
+def _declarations(body: str) -> Iterator[Said]:
     """Yield the declarations of a rule that count; the value of ``content`` as it is written."""
     for declaration in escaped(body).split(";"):
         name, _, value = declaration.partition(":")
