@@ -19,6 +19,7 @@ from ...models.boosted import Boosted, load
 from ..blocks import Blocks
 from ..whole import central, early
 from . import embedding
+from ._abbreviations import with_long_forms
 from ._block_features import NAMES, features
 from ._signals import rank_headers_below_rows
 
@@ -52,6 +53,7 @@ class Engine:
             return np.zeros(0)
         if is_broad(query):
             return rank_headers_below_rows(central(blocks, embedding.Engine(self.embedder)), blocks)
+        query = with_long_forms(query, blocks.texts)
         odds = model().scores(features(query, blocks, self.embedder))
         scores = (1 / (1 + np.exp(-odds.clip(-_MOST_ODDS, _MOST_ODDS)))) ** 0.5
         form = asked_form(query)
