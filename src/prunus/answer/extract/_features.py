@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ...core.ports import Segment
 from ...core.text.answer_kinds import KINDS, asked_kinds, content_words
 from ...core.text.bm25 import BM25, QUERY_NOISE, query_terms, stem, tokens
+from ...core.text.long_forms import with_long_forms
 from ...core.text.words import guess_language
 from ._asked_rows import AskedRow, asked_row
 
@@ -101,7 +102,7 @@ class Question:
         above = [segment.above for segment in self.tagged]
         self.language = guess_language(" ".join(texts[:50]))
         self.index = BM25(texts, above, language=self.language, b=0.4)
-        self.content = content_words(self.query)
+        self.content = content_words(with_long_forms(self.query, texts))
         self.terms = list(dict.fromkeys(query_terms(self.content, self.language)))
         weights = np.asarray([self.index.idf(term) * _length(term) for term in self.terms], np.float64)
         self.shares = weights / weights.sum() if len(weights) and weights.sum() > 0 else weights

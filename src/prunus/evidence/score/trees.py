@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from ...core.ports import Embedder
 from ...core.text.answer_forms import asked_form
 from ...core.text.broad import is_broad
+from ...core.text.long_forms import with_long_forms
 from ...models.boosted import Boosted, load
 from ..blocks import Blocks
 from ..whole import central, early
 from . import embedding
-from ._abbreviations import with_long_forms
 from ._block_features import NAMES, features
 from ._signals import rank_headers_below_rows
 

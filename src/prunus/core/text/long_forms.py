@@ -18,19 +18,27 @@ _AFTER: Final = frozenset({"gross", "net", "total"})
 
 
 def with_long_forms(query: str, texts: Sequence[str]) -> str:
-    """Return a question with the labels behind its abbreviations that the page has: PP&E, R&D, SG&A, EPS.
+    """Return a question with the labels that its abbreviations stand for on a page: PP&E, R&D, SG&A, EPS.
 
-    Of several labels the most frequent one is taken. An abbreviation of two letters needs an "&".
+    Of several labels the most frequent one is taken. An abbreviation of two letters needs an "&". One that the page
+    itself has stays, and the label stands behind the question.
+
+    :param texts: the page's blocks or segments; rows have tabs between their cells.
     """
     short = [word for word in dict.fromkeys(_ABBREVIATION.findall(query)) if len(word) > 2]
     if not short:
         return query
     labels = Counter(label.strip(" :*").lower() for label in _labels(texts))
-    long = []
     for word in short:
         found = [label for label in labels if _stands_for(word.lower(), _WORD.findall(label))]
-        long += [max(found, key=lambda label: labels[label])] if found else []
-    return " ".join([query, *long])
+        if not found:
+            continue
+        long = max(found, key=lambda label: labels[label])
+        if any(word in text for text in texts):
+            query = f"{query} {long}"
+        else:
+            query = query.replace(word, long)
+    return query
 
 
 def _labels(texts: Sequence[str]) -> Iterator[str]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import prunus
-from prunus.evidence.score._abbreviations import with_long_forms
+from prunus.core.text.long_forms import with_long_forms
 
 LABELS = {
     ("What was PP&E in 2019?", "Property, plant and equipment, net"): True,
@@ -26,9 +28,12 @@ LABELS = {
 
 @pytest.mark.parametrize(("question", "label"), LABELS)
 def test_an_abbreviation_stands_for_the_label_that_the_page_has(question: str, label: str) -> None:
+    [short] = re.findall(r"[A-Z&]{2,}|eps", question)
     rows = [f"{label}\t12\t9", "Other income\t3\t2"]
-    expected = f"{question} {label.lower()}" if LABELS[question, label] else question
-    assert with_long_forms(question, rows) == expected
+    found = LABELS[question, label]
+    assert with_long_forms(question, rows) == (question.replace(short, label.lower()) if found else question)
+    said = [*rows, f"{short} is explained here."]
+    assert with_long_forms(question, said) == (f"{question} {label.lower()}" if found else question)
 
 
 def test_the_row_behind_an_abbreviation_is_kept() -> None:
@@ -38,3 +43,5 @@ def test_the_row_behind_an_abbreviation_is_kept() -> None:
     page = f"<h1>Moor Ltd</h1><h2>Statement of income</h2><table><tr><th>In millions<th>2019<th>2018{rows}</table>"
     kept = prunus.prune(page, "How much was R&D in 2019?", budget=100).text
     assert "Research and development\t91,204" in kept and "Fees" not in kept, kept
+    citation = prunus.ask("How much was R&D in 2019?", prunus.Page(content=page)).citations[0]
+    assert citation.quote == "Research and development\t91,204\t90,911"
