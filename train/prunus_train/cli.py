@@ -115,7 +115,7 @@ def blocks_command(out: Path, sets: Path, share: float) -> None:
 )
 @click.option(
     "--questions",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=click.Path(path_type=Path, dir_okay=False),
     help="File of `prunus train data questions`: learn from these, too.",
 )
 def quotes_command(out: Path, sets: Path, reader: Path | None, questions: Path | None) -> None:
@@ -135,6 +135,8 @@ def quotes_command(out: Path, sets: Path, reader: Path | None, questions: Path |
 
     if reader and not reader.is_dir():
         raise TrainError(f"--reader: there is no folder {reader}")
+    if questions and not questions.is_file():
+        raise TrainError(f"--questions: there is no file {questions}")
     spec = f"prunus:{reader}" if reader else installed_reranker()
     examples = load(sets, lambda line: click.echo(line, err=True), questions)
     stored, found = quotes.train(examples, make_engine("reranker", spec) if spec else None)

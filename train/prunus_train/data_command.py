@@ -214,7 +214,7 @@ def extractor_command(sources: str, out: Path, llm: str, limit: int, at_once: in
 
 
 @data_group.command("questions")
-@click.argument("pages", nargs=-1, type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("pages", nargs=-1, type=click.Path(path_type=Path))
 @_OUT
 @click.option("--llm", required=True, help="The model that writes questions and answers them, as openai:gpt-4o.")
 @click.option("--each", default=2, type=click.IntRange(1), show_default=True, help="Passages of a page.")
