@@ -7,6 +7,7 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.clock import at_most
 
 import prunus
 from prunus.answer.cite import cite
@@ -159,6 +160,14 @@ KATEX = {
 def test_a_formula_that_katex_laid_out_for_eyes_alone_is_one_line_of_code(inner: str) -> None:
     page = f"<p>It is <span class=katex><span class=katex-html aria-hidden=true>{inner}</span></span> here."
     assert clean_tree(page).canonical == f"It is {KATEX[inner]} here."
+
+
+def test_a_formula_of_katex_hides_no_words_and_takes_no_time() -> None:
+    hidden = "x<span style='display:none'>secret</span>" + stacked("mfrac", "2", "<b hidden>secret</b>1")
+    assert clean_tree(f"<p>w <span class=katex-html aria-hidden=true>{hidden}</span>").canonical == "w x1/2"
+    deep = "<span class=mfrac><span class=vlist><span>" * 200
+    with at_most(2.0):
+        assert clean_tree(f"<p>w <span class=katex-html aria-hidden=true>{deep}").canonical == "w"
 
 
 def test_a_formula_that_a_wiki_has_drawn_is_shown_once() -> None:

@@ -58,25 +58,30 @@ def is_katex(element: Element) -> bool:
     return element.tag == "span" and (element.attr("class") or "").split()[:1] == ["katex-html"]
 
 
-def katex_text(element: Element, depth: int = 0) -> str:
-    """Return a formula of KaTeX as one line: its parts are laid out from the bottom to the top."""
+def katex_text(element: Element, hidden: Callable[[Element], bool], depth: int = 0) -> str:
+    """Return a formula of KaTeX as one line: its parts are laid out from the bottom to the top.
+
+    :param hidden: tells whether a reader does not see an element.
+    """
     written = ""
     for child in element.children:
         if isinstance(child, Text):
             written += child.data.translate(_INVISIBLE)
-            continue
-        if not isinstance(child, Element):
-            continue
-        names = (child.attr("class") or "").split()
-        written += child.text if depth >= _DEEPEST else _katex_part(child, names, depth)
+        elif isinstance(child, Element) and child.tag not in _NOT_SHOWN and not hidden(child):
+            written += _shown_words(child, hidden) if depth >= _DEEPEST else _katex_part(child, hidden, depth)
     return " ".join(written.split()) if not depth else written
 
 
-def _katex_part(part: Element, names: Sequence[str], depth: int) -> str:
-    rows = _katex_rows(part, depth) if not _STACKED.isdisjoint(names) else []
-    if not rows:
-        words = katex_text(part, depth + 1)
+def _katex_part(part: Element, hidden: Callable[[Element], bool], depth: int) -> str:
+    names = (part.attr("class") or "").split()
+    stack = part.select_one(".vlist") if not _STACKED.isdisjoint(names) else None
+    if stack is None:
+        words = katex_text(part, hidden, depth + 1)
         return f" {words.strip()} " if "mrel" in names or "mbin" in names else words
+    shown = [row for row in stack.children if isinstance(row, Element) and not hidden(row)]
+    rows = [text for row in shown if (text := katex_text(row, hidden, depth + 1).strip())]
+    if not rows:
+        return ""
     if "sqrt" in names:
         return f"√({''.join(rows)})"
     if "mfrac" in names:
@@ -86,13 +91,6 @@ def _katex_part(part: Element, names: Sequence[str], depth: int) -> str:
         return _raised_and_lowered(rows[0] if lowered else "", rows[-1] if len(rows) > lowered else "")
     sign = next((place for place, row in enumerate(rows) if not row[0].isalnum()), 0)  # a sum with its limits
     return rows[sign] + _raised_and_lowered("".join(rows[:sign]), "".join(rows[sign + 1 :])) + " "
-
-
-def _katex_rows(element: Element, depth: int) -> list[str]:
-    """Return the parts of a stack of KaTeX that show words, from the bottom to the top."""
-    stack = element.select_one(".vlist")
-    rows = [node for node in stack.children if isinstance(node, Element)] if stack is not None else []
-    return [text for row in rows if (text := katex_text(row, depth + 1).strip())]
 
 
 def draws_formula(image: Element) -> bool:

@@ -377,7 +377,7 @@ class _Walk(GrowingTree):
                 self._add_formula(node, formula_text(node, self._is_unseen))
                 return None
             if is_katex(node):
-                self._add_formula(node, katex_text(node))
+                self._add_formula(node, katex_text(node, self._is_unseen))
                 return None
             if said:
                 inside = self._lay_out(node, tag, said)
