@@ -7,6 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+_MOST: Final = 8
+"""Abbreviations of a question that are looked for, the first."""
+
 _LONGEST: Final = 120
 """Letters of a label; what is longer is text."""
 
@@ -25,12 +28,13 @@ def with_long_forms(query: str, texts: Sequence[str]) -> str:
 
     :param texts: the page's blocks or segments; rows have tabs between their cells.
     """
-    short = [word for word in dict.fromkeys(_ABBREVIATION.findall(query)) if len(word) > 2]
+    short = [word for word in dict.fromkeys(_ABBREVIATION.findall(query)) if len(word) > 2][:_MOST]
     if not short:
         return query
     labels = Counter(label.strip(" :*").lower() for label in _labels(texts))
     for word in short:
-        found = [label for label in labels if _stands_for(word.lower(), _WORD.findall(label))]
+        near = [label for label in labels if label[:1] == word[0].lower()]
+        found = [label for label in near if _stands_for(word.lower(), _WORD.findall(label))]
         if not found:
             continue
         long = max(found, key=lambda label: labels[label])
