@@ -23,8 +23,8 @@ def test_standard_input_is_a_page(cli: Cli) -> None:
     assert cli("clean", "-", input=html).stdout == cli("clean", SITE / "install-guide-zh.html").stdout
 
 
-def test_plain_text_on_standard_input_keeps_its_paragraphs(cli: Cli) -> None:
-    assert cli("clean", "-", "--format", "text", input="One\nline.\n\nTwo lines.").stdout == "One line.\nTwo lines.\n"
+def test_plain_text_on_standard_input_keeps_its_paragraphs_and_lines(cli: Cli) -> None:
+    assert cli("clean", "-", "--format", "text", input="One\nline.\n\nTwo lines.").stdout == "One\nline.\nTwo lines.\n"
 
 
 def test_links_and_pictures_can_be_left_out(cli: Cli) -> None:
