@@ -40,7 +40,7 @@ def command(text: str, pages: tuple[str, ...], **flags: Any) -> None:
     Examples:
       prunus check answer.md examples/site
       prunus check answer.md https://example.org/report --json
-      prunus check answer.md examples/site --llm http://127.0.0.1:8080/v1#any
+      prunus check answer.md examples/site --llm openai:gpt-4o-mini
       echo "The pen drew for sixty-four years." | prunus check - examples/site/tide-rolls-story.html
     """
     settings = load_settings({"shown_only": flags["shown_only"] or None})
