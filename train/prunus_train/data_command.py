@@ -237,7 +237,7 @@ def questions_command(pages: tuple[Path, ...], out: Path, half: Half, as_json: b
     from prunus_train.data.sample_file import KeptReplies, SampleFile
 
     _folder_of(out)
-    asked, model = questions.pages_of(pages, half, chosen["limit"] or None), _model(chosen["llm"])
+    asked, model = questions.asked_pages(pages, half, chosen["limit"] or None), _model(chosen["llm"])
     settings = {"maker": "questions", "pages": [str(page) for page in pages], "model": chosen["llm"]}
     with SampleFile(out, {**settings, "each": chosen["each"], "limit": chosen["limit"]}) as file:
         cache = KeptReplies(out.with_name(f"{out.name}.replies"), chosen["at_once"])

@@ -136,15 +136,12 @@ class ClaimPage:
         if not numbers:
             return 0.0, ""
         shares, chosen = holds @ rare, dict[int, str]()
-        for place in np.argsort(-shares, kind="stable")[:_CANDIDATES].tolist():
-            for number in (numbers[place], numbers[place] - 1, numbers[place] + 1):
-                if 0 <= number < len(self.segments) and number not in chosen:
-                    segment = self.segments[number]
-                    text = f"{segment.above} {segment.text}".strip() if segment.above else segment.text
-                    if words <= 0:
-                        break
-                    chosen[number] = text
-                    words -= len(text.split())
+        best = [numbers[place] for place in np.argsort(-shares, kind="stable")[:_CANDIDATES].tolist()]
+        for number in (near for one in best for near in (one, one - 1, one + 1)):
+            if words > 0 and 0 <= number < len(self.segments) and number not in chosen:
+                segment = self.segments[number]
+                chosen[number] = f"{segment.above} {segment.text}".strip()
+                words -= len(chosen[number].split())
         return float(shares.max()), "\n".join(chosen[number] for number in sorted(chosen))
 
     def _holds(self, terms: Sequence[str], language: str) -> tuple[list[int], NDArray[np.float64], NDArray[np.float64]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from msgspec import Struct
 
@@ -27,7 +27,7 @@ _TOKENS: Final = 64
 _TRIES: Final = 2
 _SHAPE: Final[dict[str, Any]] = {
     "type": "object",
-    "properties": {"verdict": {"enum": ["supported", "partly", "not supported"]}},
+    "properties": {"verdict": {"enum": [*get_args(Verdict)]}},
     "required": ["verdict"],
     "additionalProperties": False,
 }

@@ -38,6 +38,8 @@ FIELDS = {
     "DTEND;VALUE=DATE:20260301": ["End", "2026-02-28"],
     "DTEND:20260301T000000": ["End", "2026-03-01 00:00"],
     "DTEND;VALUE=DATE:00010101": ["End", "00010101"],
+    "DTSTART;VALUE=DATE:20260704\nDTEND;VALUE=DATE:20260705": ["Start", "2026-07-04", "End", "2026-07-04"],
+    "DTSTART;VALUE=DATE:20260704\nDTEND;VALUE=DATE:20260704": ["Start", "2026-07-04", "End", "2026-07-04"],
     "DTSTART:soon": ["Start", "soon"],
     "LOCATION:Quay 3\\, Old Port": ["Place", "Quay 3, Old Port"],
     "DESCRIPTION:Bring boots\n  and rope.\\nCome early.": ["Description", "Bring boots and rope.", "Come early."],

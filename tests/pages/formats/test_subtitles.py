@@ -20,6 +20,14 @@ CAPTIONS = {
     "WEBVTT\n\n00:01.000 --> 00:02.000\none\n\n00:02.000 --> 00:03.000\none\ntwo\n\n00:03.000 --> 00:04.000\ntwo\nthree": [
         "00:01 one two three"
     ],
+    "1\n00:00:01,000 --> 00:00:02,000\nNo.\n\n2\n00:00:02,000 --> 00:00:03,000\nNo.": ["00:00:01 No.", "00:00:02 No."],
+    "WEBVTT\n\n00:01.000 --> 00:02.000\n<v A>yes\n\n00:02.000 --> 00:03.000\n<v B>yes": [
+        "00:01 A: yes",
+        "00:02 B: yes",
+    ],
+    "WEBVTT\n\n00:01.000 --> 00:02.000\none\n\n00:02.000 --> 00:02.010\none\n\n00:02.010 --> 00:03.000\none\ntwo": [
+        "00:01 one two"
+    ],
     "WEBVTT\n\nNOTE not said\n\nSTYLE\n::cue { color: red }\n\n00:01.000 --> 00:02.000\n<00:01.200><c.red>R&amp;D</c> is <i>x</i>": [
         "00:01 R&D is x"
     ],
@@ -40,6 +48,11 @@ def test_a_speech_without_sentences_is_cut_into_paragraphs() -> None:
     captions = [f"{n}\n00:00:{n:02},000 --> 00:00:{n:02},900\nfour words and {n}\n" for n in range(1, 41)]
     lines = prunus.clean(prunus.Page(content="\n".join(captions).encode(), url="a.srt"), "text").split("\n")
     assert [len(line.split()) for line in lines] == [61, 61, 41]
+
+
+def test_a_text_about_subtitles_is_text() -> None:
+    about = "WEBVTT files begin with this word.\n\nTheir captions follow."
+    assert prunus.clean(prunus.Page(content=about.encode(), url="a.txt"), "text").startswith("WEBVTT files begin")
 
 
 @pytest.mark.parametrize("content", [b"WEBVTT", b"x", b" "])

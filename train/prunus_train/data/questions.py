@@ -79,7 +79,7 @@ class AskedPage:
     kind: str = ""
 
 
-def pages_of(paths: Sequence[Path], half: Half, limit: int | None) -> list[AskedPage]:
+def asked_pages(paths: Sequence[Path], half: Half, limit: int | None) -> list[AskedPage]:
     """Return the pages of files, or those of seven kinds of which people have marked the main content.
 
     :param half: the half of the marked pages.
@@ -133,7 +133,7 @@ def _unit(page: AskedPage, model: tuple[str, LLM], cache: KeptReplies, each: int
 
 def askable(text: str) -> list[str]:
     """Return the passages of a text that hold words which can be asked for."""
-    return [passage for passage in passages_of(text) if answers_of(passage)]
+    return [passage for passage in _passages(text) if answers_of(passage)]
 
 
 def answers_of(passage: str) -> list[str]:
@@ -142,7 +142,7 @@ def answers_of(passage: str) -> list[str]:
     return kinds[int(digest(passage)[:4], 16) % len(kinds)] if kinds else []
 
 
-def passages_of(text: str) -> list[str]:
+def _passages(text: str) -> list[str]:
     """Return neighbouring lines of a text, joined to passages; headings alone are none."""
     passages: list[str] = []
     group: list[str] = []

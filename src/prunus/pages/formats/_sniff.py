@@ -244,7 +244,7 @@ def _by_syntax(start: str, content: bytes | str, named: str, header: str) -> str
     if first in "WB1" and first and header in ("", "text"):
         if start.startswith("BEGIN:VCALENDAR"):
             return "calendar"
-        if start.startswith("WEBVTT") or _SUBRIP.match(start):
+        if "-->" in start and (start.startswith("WEBVTT") or _SUBRIP.match(start)):
             return "subtitles"
     if first.isalpha() and (named in ("", "text", "eml") or header == "eml") and _is_message(start, named):
         return "eml"

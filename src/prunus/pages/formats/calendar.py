@@ -106,6 +106,9 @@ def _components(text: str) -> Iterator[tuple[str, dict[str, list[str]]]]:
         elif name == "END" and inside:
             kind = inside.pop()
             if kind in _SHOWN and pairs:
+                start, end = ("".join(pairs.get(name, [])) for name in ("DTSTART", "DTEND"))
+                if len(start) == len(end) == len("2026-07-04") and end < start:  # a day that ends on itself
+                    pairs["DTEND"] = [start]
                 yield kind, pairs
                 pairs = {}
         elif inside and value and (name == "SUMMARY" or name in _FIELDS) and inside[-1] in _SHOWN:

@@ -32,7 +32,7 @@ class _Paragraph:
 class Engine:
     """Captions that follow each other are joined to sentences; a paragraph has the time at which it begins.
 
-    Lines that a rolling caption repeats are written once. Notes, styles and positions are left out.
+    Lines that roll up from one caption to the next are written once. Notes, styles and positions are left out.
     """
 
     name = "subtitles"
@@ -57,11 +57,10 @@ class Engine:
 def _paragraphs(text: str) -> Iterator[_Paragraph]:
     """Yield captions, joined until a sentence ends or another person speaks."""
     open_: _Paragraph | None = None
-    before: list[str] = []
+    before: tuple[str, list[str]] = ("", [])
     for time, speaker, lines in _captions(text):
-        new = [line for line in lines if line not in before]
-        before = lines
-        said = " ".join(new)
+        said = " ".join(_new(lines, before[1]) if speaker == before[0] else lines)
+        before = (speaker, lines)
         if not said:
             continue
         done = open_ is not None and (_ENDS.search(open_.text) or len(open_.text.split()) >= _MOST_WORDS)
@@ -73,6 +72,12 @@ def _paragraphs(text: str) -> Iterator[_Paragraph]:
         open_ = _Paragraph(time, speaker, said)
     if open_ is not None:
         yield open_
+
+
+def _new(lines: list[str], before: list[str]) -> list[str]:
+    """Return the lines of a caption without those that roll up from the one before; "No." may be said twice."""
+    rolled = next((size for size in range(len(lines), 0, -1) if lines[:size] == before[-size:]), 0)
+    return lines if rolled == len(lines) and lines and _ENDS.search(lines[-1]) else lines[rolled:]
 
 
 def _captions(text: str) -> Iterator[tuple[str, str, list[str]]]:
