@@ -112,6 +112,17 @@ class StoreContract:
         assert store.get([ids[1], ids[2]])[0].text == "only b"
         assert len(store.get([ids[2]])) == 0
 
+    def test_words_of_summaries_are_stemmed_as_those_of_leaves_are(self, opened: Opened) -> None:
+        store = opened("tiny", DIMENSION, create=True)
+        store.add(*given_document("a", 2))
+        leaves = store.view().ids[:2].tolist()
+        written, later = Parent((*leaves,), 1, text="Of all the bridges over it", tokens=6), Parent((*leaves,), 1)
+        own = np.stack([vector(1), vector(2)])
+        ids = store.replace_tree([written, later], own, own[:1])
+        assert [*store.lexical("a bridge", "summaries")] == ids[:1]
+        store.put_summaries([(ids[1], "Where these bridges stand", 4)], own[:1])
+        assert sorted(store.lexical("a bridge", "summaries")) == ids
+
     def test_a_tree_over_leaves_that_are_gone_is_refused_and_the_old_one_stays(self, opened: Opened) -> None:
         store = opened("tiny", DIMENSION, create=True)
         store.add(*given_document("a", 2))

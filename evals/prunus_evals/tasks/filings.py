@@ -22,6 +22,8 @@ _CELL = re.compile(r"[\s$€£¥()%*.–—-]*(?:\d[\d,.]*)?[\s$€£¥()%*]*")
 _ROW = re.compile(r"(.*?[^\W\d_][^\d]*?)((?:[\s$€£¥()-]+\d[\d,.]*[)%]*)+)\s*")
 """A line that is a label and the numbers behind it."""
 
+_DOLLARS = re.compile(r"\$(\d{1,12})\.0+")
+
 _NAMED = re.compile(r"(?:line item named|line item name, as seen in the 10K, was): (.+?)\.(?=\s|$)", re.MULTILINE)
 
 
@@ -59,13 +61,20 @@ def _read(name: str, asked: Sequence[Row]) -> Sequence[Record]:
             page=name,
             documents=documents,
             question=row.text("question"),
-            references=(row.text("answer"),),
+            references=tuple(_spellings(row.text("answer"))),
             evidence=tuple(_evidence(row)),
             table_rows=tuple(needed_rows(row)),
             labels={"type": row.text("question_type")},
         )
         for row in asked
     ]
+
+
+def _spellings(answer: str) -> Iterator[str]:
+    """Yield an answer, and an amount of whole dollars also as filings and readers write it."""
+    yield answer
+    if amount := _DOLLARS.fullmatch(answer):
+        yield f"{int(amount[1]):,}"
 
 
 def _evidence(row: Row) -> list[str]:

@@ -25,6 +25,7 @@ from ....core.errors import BadInput
 from ....core.ports import Vectors
 from ....core.sqlite import checksum, reading, writing
 from ....core.text.numbers import bounded_int
+from ....core.text.words import guess_language
 from ...nodes import (
     EXACT_NODES,
     Candidates,
@@ -241,7 +242,7 @@ class Engine:
                 known.add(ids[-1])
                 file.executemany("INSERT INTO edges VALUES (?, ?)", [(ids[-1], child) for child in children])
                 if parent.text:
-                    _rows.put_terms(file, "summary_terms", ids[-1], parent.text, "", "")
+                    _rows.put_terms(file, "summary_terms", ids[-1], parent.text, "", guess_language(parent.text))
                 _rows.put_checksum(file, ids[-1])
             self._append(file, about, np.concatenate([routing, embeddings]))
         return ids
@@ -298,7 +299,7 @@ class Engine:
         :param layer: ``leaves`` or ``summaries``; term statistics are counted for each separately.
         """
         table = "leaf_terms" if layer == "leaves" else "summary_terms"
-        languages = [*self.view().languages] if layer == "leaves" else [""]
+        languages = self.view().languages
         with self._reading() as (file, about):
             self._once("words", about, lambda: check_words(file, about))
             return dict(_rows.matched(file, table, query, languages))

@@ -34,6 +34,7 @@ from ....core.ports import Ints, Vectors
 from ....core.sqlite import checksum
 from ...nodes import Candidates, NodeSearch, ScoreMoments
 from .._best import around, largest, moments_of
+from .._words import terms_of
 from . import rows as _rows
 from .arrays import read_arrays, write_arrays
 from .database import WORDS, Damaged, checked_batches
@@ -319,7 +320,7 @@ class LargeSearch:
         :raises BadInput: a document is not in the index.
         :raises Damaged: a part that is needed does not match its checksum.
         """
-        terms = _rows.terms_of(search.query, self._nodes.languages)
+        terms = terms_of(search.query, self._nodes.languages)
         vector = np.asarray(search.vector, np.float32)
         kinds = self._kinds[: 2 if search.summaries else 1]
         reach = search.reach_of(self._mean_tokens)

@@ -9,12 +9,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from ....core.sqlite import checksum
-from ....core.text.bm25 import QUERY_NOISE, stem, tokens
+from ....core.text.bm25 import stem, tokens
+from ....core.text.words import guess_language
 from ...nodes import Growth, IndexedDocument, Leaf, Node, read_json
+from .._words import terms_of
 from .database import NODE, RECORD, Damaged, check
-
-_TERMS: Final = 64
-"""Most words of a question that are searched, the first ones."""
 
 NOT_ABOVE: Final = "[]"
 """The headings and leads above a node that is no leaf, as JSON."""
@@ -111,7 +110,7 @@ def put_summary(file: sqlite3.Connection, id: int, text: str, tokens: int, own: 
     if changed.rowcount:
         drop_terms(file, "summary_terms", id)
         if text:
-            put_terms(file, "summary_terms", id, text, "", "")
+            put_terms(file, "summary_terms", id, text, "", guess_language(text))
         put_checksum(file, id)
 
 
@@ -140,14 +139,6 @@ def drop_terms(file: sqlite3.Connection, table: str, node: int) -> None:
         check(f"the full text of node {node}", known, *(row or ()))
         file.execute(f"DELETE FROM {table} WHERE rowid = ?", (node,))  # noqa: S608 - a name of ours
         file.execute("UPDATE nodes SET words = 0 WHERE id = ?", (node,))
-
-
-def terms_of(query: str, languages: Sequence[str]) -> list[str]:
-    """Return the terms of a question, stemmed in every language of the index, sorted."""
-    words = tokens(clean(query))
-    words = [word for word in words if word not in QUERY_NOISE] or words
-    words = list(dict.fromkeys(words))[:_TERMS]
-    return sorted({term for language in languages or [""] for term in stem(words, language)})[: 2 * _TERMS]
 
 
 def matched(file: sqlite3.Connection, table: str, query: str, languages: Sequence[str]) -> Iterator[tuple[int, float]]:

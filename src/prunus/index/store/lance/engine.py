@@ -296,7 +296,7 @@ class Engine:
         :param layer: ``leaves`` or ``summaries``; term statistics are counted for each separately.
         """
         version, leaves = self._table.latest(), layer == "leaves"
-        terms = terms_of(query, self._languages(version) if leaves else [""])
+        terms = terms_of(query, self._languages(version))
         return _search.matches(self._table, version, LEAF if leaves else SUMMARY, terms)
 
     def candidates(self, search: NodeSearch) -> Candidates | None:
@@ -314,8 +314,8 @@ class Engine:
         kinds = {}
         for leaves in [True, False] if search.summaries else [True]:
             if leaves not in kept:
-                languages = self._languages(version) if leaves else [""]
-                kept[leaves] = _search.statistics(self._table, version, LEAF if leaves else SUMMARY, languages)
+                where = LEAF if leaves else SUMMARY
+                kept[leaves] = _search.statistics(self._table, version, where, self._languages(version))
             kinds[leaves] = kept[leaves]
         return _search.candidates(self._table, version, search, kinds, self.location)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from ....core.ports import Ints, Vectors
 from ....core.text.bm25 import stem, tokens
+from ....core.text.words import guess_language
 from ...nodes import Growth, IndexedDocument, Leaf, read_json
 from .._words import clean
 from .table import ABOUT, LanceTable
@@ -155,7 +156,7 @@ class Change:
         """Write a parent: id, layer, document, children, text, tokens, own, routing."""
         parent = {"place": -1, "first": 0, "last": 0, "above": "[]", **row}
         parent |= {"children": sorted({*row["children"]}), "text": clean(row["text"])}
-        self._put_node(**parent, **_words_of(row["text"], "", ""))
+        self._put_node(**parent, **_words_of(row["text"], "", guess_language(row["text"])))
 
     def _put_node(self, id: int, **columns: Any) -> None:
         key = f"node {id}"

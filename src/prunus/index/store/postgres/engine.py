@@ -18,6 +18,7 @@ import numpy as np
 
 from ....core.errors import BadInput, OutsideFailed
 from ....core.ports import Vectors
+from ....core.text.words import guess_language
 from ...nodes import Candidates, Growth, IndexedDocument, Leaf, Node, NodeSearch, NoIndex, Parent, View, check_vectors
 from .. import _words
 from . import rows as _rows
@@ -192,7 +193,7 @@ class Engine:
         check_vectors(self.dimension, "summaries", len(summaries), vectors)
         rows = []
         for (node, text, tokens), vector in zip(summaries, vectors, strict=True):
-            terms, words = _words.vector_of(text, "", "")
+            terms, words = _words.vector_of(text, "", guess_language(text))
             text = _words.clean(text)
             rows.append((text, tokens, _rows.vector_text(vector), terms, words, node))
         with self._changing() as (cursor, _):

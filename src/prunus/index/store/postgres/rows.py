@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from ....core.ports import Vectors
+from ....core.text.words import guess_language
 from ...nodes import Growth, IndexedDocument, Leaf, Node, View
 from .. import _words
 from .._words import clean
@@ -149,7 +150,7 @@ def put_parents(cursor: Any, parents: Sequence[tuple[Any, ...]]) -> None:
     """Write parents: (number, layer, number of the document, text, tokens, embedding, mean of the leaves)."""
     rows = []
     for id, layer, document, text, tokens, own, routing in parents:
-        terms, words = _words.vector_of(text, "", "")
+        terms, words = _words.vector_of(text, "", guess_language(text))
         known = (id, layer, document, -1, 0, 0, clean(text), tokens, "[]")
         vectors = (None if own is None else vector_text(own), vector_text(routing))
         rows.append((*known, *vectors, terms, words))

@@ -140,10 +140,8 @@ def kind_statistics(cursor: Any, leaves: bool, dimension: int) -> KindStatistics
     """Count the leaves or the summaries, and read embeddings of nodes with evenly spread numbers."""
     cursor.execute(f"SELECT count(*), avg(words)::float8, avg(tokens)::float8 FROM nodes WHERE {KINDS[leaves]}")  # noqa: S608 - ours
     count, words, tokens = cursor.fetchone()
-    languages = [""]
-    if leaves:
-        cursor.execute("SELECT DISTINCT language FROM documents ORDER BY language")
-        languages = [language for (language,) in cursor.fetchall()]
+    cursor.execute("SELECT DISTINCT language FROM documents ORDER BY language")
+    languages = [language for (language,) in cursor.fetchall()]
     cursor.execute(
         "WITH ends AS (SELECT min(id) AS first, max(id) AS last FROM nodes) "  # noqa: S608 - ours
         f"SELECT vector_send(own) FROM nodes WHERE {KINDS[leaves]} AND own IS NOT NULL AND id IN "
