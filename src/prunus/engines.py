@@ -399,7 +399,7 @@ def _own_settings(settings: Settings, kind: str, endpoint: str) -> dict[str, Any
         own["seconds"] = settings.plan_seconds if kind == "planner" else settings.extract_seconds
         own["summaries"] = settings.extract_summaries
     elif kind == "scorer":
-        own["prompt"] = str(settings.path_options.get("prompt", "paths"))
+        own["prompt"] = str(settings.path_options.get("prompt", ""))
     elif kind == "tokenizer":
         own["folder"] = settings.tiktoken_folder or str(settings.folder / "tiktoken")
     return own

@@ -23,7 +23,7 @@ from prunus_train.errors import DataBroken, Stopped, TrainError
 from prunus_train.llm import base, training
 from prunus_train.llm.command import launch_command
 from prunus_train.llm.presets import PRESETS, TrainingRecipe
-from prunus_train.llm.samples import ChatSample, Preference, SampleEncoder, read_preferences, read_samples
+from prunus_train.llm.samples import ChatSample, Preference, SampleEncoder, as_row, read_preferences, read_samples
 
 need("trl")
 need("peft")
@@ -119,6 +119,23 @@ def test_it_learns_a_handful_by_heart_and_its_product_answers(tmp_path: Path, lo
     assert reply(tmp_path / "out", "question 37") == "the answer 11"
     assert reply(model, "question 37") != "the answer 11"
     assert not list((tmp_path / "out").glob("*.bin"))
+
+
+def test_the_product_says_which_prompt_it_was_taught(tmp_path: Path, model: Path) -> None:
+    from prunus.evidence.score.paths.transformers import engine
+
+    rows = [
+        as_row(
+            ChatSample(name, "pruner", (Message("user", "page"),), ("<p2>", "words"), ("<p1>", "<p2>"), (1,), prompt)
+        )
+        for name, prompt in (("one", "bare"), ("two", "bare"), ("three", "htmlrag"))
+    ]
+    data = tiny_llm.lines(tmp_path / "data.jsonl", rows[:2])
+    training.train(job(tmp_path, data, model, steps=1), quiet)
+    assert engine.Engine(str(tmp_path / "out")).prompt == "bare"
+    mixed = tiny_llm.lines(tmp_path / "mixed.jsonl", rows)
+    with pytest.raises(DataBroken, match=r"several prompts \(bare, htmlrag\)"):
+        training.train(job(tmp_path, mixed, model, name="again", steps=1), quiet)
 
 
 def test_dpo_moves_the_model_to_the_better_reply(tmp_path: Path, model: Path) -> None:

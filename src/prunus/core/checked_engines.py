@@ -20,7 +20,7 @@ from .types import Plan, Results, Summary
 
 MEMBERS: Final[Mapping[str, Mapping[str, Any]]] = {
     "scorer": {"second_stage": False, "one_prompt": False, "tree": None, "least_share": 0.0},
-    "path_scorer": {"real": False, "decode": None},
+    "path_scorer": {"real": False, "decode": None, "prompt": ""},
     "reranker": {"above": 400, "beside": 0.0, "added": 0.0, "languages": ()},
     "embedder": {"identity": "", "dimension": 0},
     "llm": {name: getattr(LanguageModel(), name) for name in LANGUAGE_MODEL},

@@ -435,6 +435,11 @@ class PathScorer(Protocol):
     """Returns the text of each token, to be shown; None where the back-end does not know it."""
 
     @property
+    def prompt(self) -> str:
+        """Name of the prompt that the model was trained with; '' where that is not known."""
+        ...
+
+    @property
     def stop(self) -> int:
         """The token that ends a path which another path continues: the end-of-text token; -1 for none."""
         ...

@@ -75,7 +75,7 @@ class Settings:
     :param prices: USD per million tokens by model, as ``{"gpt-4o-mini": {"prompt": 0.15, "completion": 0.6}}``.
     :param llm_options: further options of the language model's engine.
     :param path_options: further options of ``path_scorer``, and ``prompt``: ``paths``, ``htmlrag``,
-        ``htmlrag_released`` or ``bare``.
+        ``htmlrag_released`` or ``bare``; by default the one that the model was trained with.
     :param budget: token budget of the evidence.
     :param min_confidence: chance that a quote answers the question, 0 to 1, below which there is no answer without a
         model; 0 always answers.

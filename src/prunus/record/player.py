@@ -293,6 +293,12 @@ class _PlayedPaths(_Played):
         self.decode = self._decode
 
     @property
+    def prompt(self) -> str:
+        """See :class:`~prunus.core.ports.PathScorer`."""
+        known = self._player.find("prompt", self._spec)
+        return "" if known is None else reading(lambda: convert(known["name"], str))
+
+    @property
     def stop(self) -> int:
         """See :class:`~prunus.core.ports.PathScorer`."""
         known = self._player.find("stop", self._spec)

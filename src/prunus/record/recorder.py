@@ -293,6 +293,13 @@ class _RecordedPaths:
         self.decode = self._decode if engine.decode is not None else None
 
     @property
+    def prompt(self) -> str:
+        """See :class:`~prunus.core.ports.PathScorer`."""
+        result = str(declared(self._engine, "path_scorer", "prompt"))
+        self._recorder.keep("prompt", self._spec, name=result)
+        return result
+
+    @property
     def stop(self) -> int:
         """See :class:`~prunus.core.ports.PathScorer`."""
         result = int(self._engine.stop)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from prunus.core.types import Message
 from prunus.engines import EngineSet
 from prunus.evidence.blocks import Blocks, cut
 from prunus.evidence.score.generative import Engine
+from prunus.evidence.score.paths.transformers import engine as transformers
 from prunus.pages.clean.walk import clean_tree
 
 
@@ -97,6 +99,14 @@ def test_the_published_prompt_can_be_chosen() -> None:
     assert back_end.asked[0].startswith('**HTML**: "<html>')
     with pytest.raises(BadInput, match="there are: paths, htmlrag"):
         Engine(back_end, prompt="mine")
+
+
+def test_a_model_is_asked_as_it_was_trained_unless_a_prompt_is_named(tmp_path: Path) -> None:
+    (tmp_path / "training.json").write_text('{"prompt": "bare"}')
+    trained = transformers.Engine(str(tmp_path))
+    assert (Engine(trained).prompt, Engine(trained, prompt="htmlrag").prompt) == ("bare", "htmlrag")
+    (tmp_path / "training.json").write_text("[1]")
+    assert Engine(trained).prompt == "paths"
 
 
 # --- from settings -------------------------------------------------------------------------------

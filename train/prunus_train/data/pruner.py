@@ -80,7 +80,8 @@ def _sample(
     target = labels.target_block(blocks, gold, question.question)
     messages = tuple(path_prompt(question.question, page.html, recipe.prompt))
     reply = (page.paths[target], content_of(blocks, target))
-    return ChatSample(f"{question.id}@{budget}", "pruner", messages, reply, tuple(page.paths), tuple(gold))
+    paths, right = tuple(page.paths), tuple(gold)
+    return ChatSample(f"{question.id}@{budget}", "pruner", messages, reply, paths, right, recipe.prompt)
 
 
 def make(

@@ -32,6 +32,7 @@ class ChatSample:
     :param kind: one of :data:`KINDS`; it decides how the prompt is written and what is measured in training.
     :param target: the reply in pieces that are tokenized apart: of a pruner the path and the content, else one.
     :param paths, gold: of a pruner the paths of all blocks, and the indexes of the right ones.
+    :param prompt: of a pruner the name of the prompt; '' where it is not known.
     """
 
     id: str
@@ -40,6 +41,7 @@ class ChatSample:
     target: tuple[str, ...]
     paths: tuple[str, ...] = ()
     gold: tuple[int, ...] = ()
+    prompt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,8 @@ def _sample(row: Mapping[str, Any]) -> ChatSample:
     paths, gold = tuple(_text(path, "paths") for path in row.get("paths", ())), tuple(row.get("gold", ()))
     if any(not isinstance(index, int) or not 0 <= index < len(paths) for index in gold):
         raise ValueError("'gold' are indexes of 'paths'")
-    return ChatSample(str(row["id"]), kind, _messages(row), target, paths, gold)
+    prompt = _text(row.get("prompt", ""), "prompt")
+    return ChatSample(str(row["id"]), kind, _messages(row), target, paths, gold, prompt)
 
 
 def _preference(row: Mapping[str, Any]) -> Preference:
@@ -159,7 +162,9 @@ def as_row(sample: ChatSample) -> dict[str, Any]:
     turns = [{"role": message.role, "content": message.content} for message in sample.messages]
     target = list(sample.target) if len(sample.target) > 1 else sample.target[0]
     row = {"id": sample.id, "kind": sample.kind, "messages": turns, "target": target}
-    return row | ({"paths": list(sample.paths), "gold": list(sample.gold)} if sample.paths else {})
+    if sample.paths:
+        row |= {"paths": list(sample.paths), "gold": list(sample.gold), "prompt": sample.prompt}
+    return row
 
 
 class SampleEncoder:

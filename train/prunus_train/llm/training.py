@@ -124,17 +124,20 @@ def train(job: TrainingJob, say: Callable[[str], None]) -> dict[str, Any]:
             raise Stopped(f"interrupted at step {trainer.state.global_step}; run the same command to go on")
         about = {**settings, "steps": trainer.state.global_step, "supervised_tokens": data.train.supervised,
                  "samples": len(data.train.rows), "left_out_long": len(data.train.long), **watch.last}  # fmt: skip
+        if data.prompt:
+            about["prompt"] = data.prompt
         write_product(trainer, tokenizer, job.out, about)
     return about
 
 
 @dataclass(slots=True)
 class _Data:
-    """The tokens of the data, and the samples of ``valid`` whose replies are measured."""
+    """The tokens of the data, the samples of ``valid`` whose replies are measured, and the prompt of a pruner."""
 
     train: EncodedSamples
     valid: EncodedSamples | None = None
     asked: list[ChatSample] = field(default_factory=list)
+    prompt: str = ""
 
     @classmethod
     def of(cls, job: TrainingJob, encoder: SampleEncoder) -> _Data:
@@ -143,11 +146,15 @@ class _Data:
             pairs = read_preferences(job.data)
             valid = encoder.preferred(read_preferences(job.valid), window) if job.valid else None
             return cls(encoder.preferred(pairs, window), valid)
-        samples = encoder.supervised(read_samples(job.data), window)
+        given = read_samples(job.data)
+        prompts = sorted({sample.prompt for sample in given if sample.prompt})
+        if len(prompts) > 1:
+            raise DataBroken(f"{job.data}: samples of several prompts ({', '.join(prompts)}); train with those of one")
+        samples, prompt = encoder.supervised(given, window), "".join(prompts)
         if job.valid is None:
-            return cls(samples)
+            return cls(samples, prompt=prompt)
         asked = read_samples(job.valid)
-        return cls(samples, encoder.supervised(asked, window), asked[: job.measured])
+        return cls(samples, encoder.supervised(asked, window), asked[: job.measured], prompt)
 
 
 def _settings(job: TrainingJob) -> dict[str, Any]:

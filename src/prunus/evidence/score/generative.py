@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.checked_engines import declared
 from ...core.errors import BadInput
 from ...core.ports import Branches, Ints, PathScorer, TokenTree
 from ..blocks import Blocks
@@ -59,7 +60,8 @@ class Engine:
     :param path_scorer: the language model.
     :param model: name of the model from the spec, for messages.
     :param prompt: ``paths``, ``htmlrag`` for models trained with the published prompt, ``htmlrag_released`` for the
-        models that its authors released, or ``bare``.
+        models that its authors released, or ``bare``; '' takes the one that the model was trained with, or ``paths``
+        where that is not known.
     :raises BadInput: there is no such prompt.
     """
 
@@ -68,7 +70,8 @@ class Engine:
     one_prompt = True
     least_share = 0.0
 
-    def __init__(self, path_scorer: PathScorer, model: str = "", prompt: str = "paths") -> None:
+    def __init__(self, path_scorer: PathScorer, model: str = "", prompt: str = "") -> None:
+        prompt = prompt or declared(path_scorer, "path_scorer", "prompt") or "paths"
         if prompt not in PROMPTS:
             raise BadInput(f"generative: no prompt {prompt!r}; there are: {', '.join(PROMPTS)}", subject=prompt)
         self.path_scorer = path_scorer

@@ -75,6 +75,7 @@ class PathServer(ABC):
 
     name = ""
     real = True
+    prompt = ""
     most_at_once = 64
     sleep: Callable[[float], None] = staticmethod(time.sleep)
     """Waits before a request to a busy server is retried; tests replace it."""

@@ -23,7 +23,7 @@ from .....core.ports import Branches, TokenTree
 from .....core.types import Message
 from ... import _trie
 from . import passes as _passes
-from .loaded import Loaded, load
+from .loaded import Loaded, load, trained_prompt
 from .passes import CountingModel
 
 Frequencies = tuple[Any, ...]
@@ -161,6 +161,11 @@ class Engine:
         made = cls(loaded.name, options)
         made._loaded = loaded
         return made
+
+    @property
+    def prompt(self) -> str:
+        """Name of the prompt that the model was trained with, as ``prunus train`` notes it; '' where it did not."""
+        return trained_prompt(self.model)
 
     @property
     def stop(self) -> int:

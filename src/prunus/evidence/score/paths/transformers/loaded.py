@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -75,6 +76,16 @@ class Loaded:
         text = "\n\n".join(turn["content"] for turn in turns) + "\n"
         ids = [int(token) for token in self.tokenizer(text, verbose=False)["input_ids"]]
         return ids[:-1] if ids and ids[-1] == self.stop else ids  # some tokenizers append the stop token to every text
+
+
+def trained_prompt(model: str) -> str:
+    """Return the prompt that ``training.json`` in the folder of a model names; '' without one."""
+    try:
+        noted = json.loads((Path(model).expanduser() / "training.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return ""
+    prompt = noted.get("prompt", "") if isinstance(noted, dict) else ""
+    return prompt if isinstance(prompt, str) else ""
 
 
 def load(model: str, device: str, dtype: str) -> Loaded:
