@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from tests.extras import need
 from tests.models.embed.tiny import WORDS, save_tokenizer, settings, weights
 
@@ -23,6 +24,7 @@ from prunus.models.rerank.prunus.engine import Engine
 pytest.importorskip("selectolax", reason="the tasks of the evaluation are not installed")
 pytest.importorskip("torch")
 
+from prunus_train.cli import main
 from prunus_train.data.reader import ReaderQuestion
 from prunus_train.errors import DataBroken, Stopped
 from prunus_train.reader import ReaderHyper
@@ -210,3 +212,11 @@ def test_bad_input_is_one_line(base: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(BadInput, match="no model of `prunus train reader`"):
         Engine(str(tmp_path / "empty")).rerank("x", ["y"])
+
+
+def test_a_base_that_is_none_is_said_before_the_questions_are_made(tmp_path: Path) -> None:
+    said = CliRunner().invoke(
+        main, ["reader", "--sets", str(tmp_path), "--base", str(tmp_path), "-o", str(tmp_path / "o")]
+    )
+    assert said.exit_code == 2 and "is no tokenizer" in said.output
+    assert not (tmp_path / "o.work").exists()

@@ -175,7 +175,7 @@ def reader_command(out: Path, sets: Path, base: Path | None, steps: int, **chose
     """
     from prunus_evals.report import json_line
     from prunus_train.data import reader as data
-    from prunus_train.reader_command import ReaderJob, need_packages, run
+    from prunus_train.reader_command import ReaderJob, need_packages, packaged_base, paired_tokenizer, run
 
     def say(line: str) -> None:
         click.echo(line, err=True)
@@ -184,7 +184,8 @@ def reader_command(out: Path, sets: Path, base: Path | None, steps: int, **chose
     from prunus_train.reader import ReaderHyper  # needs torch
 
     share = chosen.pop("share")
-    job = ReaderJob(out, ReaderHyper(steps=steps), base, **chosen)
+    job = ReaderJob(out, ReaderHyper(steps=steps), base or packaged_base(), **chosen)
+    paired_tokenizer(job.base)  # a base that is none is said before the questions are made
     job.work.mkdir(parents=True, exist_ok=True)
     try:
         click.echo(json_line(run(job, data.make(job.work, sets, say, share), say)))

@@ -29,14 +29,14 @@ class ReaderJob:
     """What ``prunus train reader`` is asked to do.
 
     :param out: folder for the model's files; ``OUT.work`` beside it keeps the questions, the checkpoint and the log.
-    :param base: folder of a BERT that is a bi-encoder; None takes the installed package of all-MiniLM-L6-v2.
+    :param base: folder of a BERT that is a bi-encoder.
     :param threads: threads of the processor.
     :param read_tokens: most tokens of a pair in use; training may cut earlier, to save time.
     """
 
     out: Path
     hyper: ReaderHyper
-    base: Path | None = None
+    base: Path
     minutes: float = 0.0
     seed: int = 0
     bf16: bool = False
@@ -67,9 +67,8 @@ def run(job: ReaderJob, asked: Sequence[ReaderQuestion], say: Callable[[str], No
     from prunus_train.reader_model import from_folder
 
     torch.manual_seed(job.seed)
-    base = job.base or packaged_base()
-    tokenizer = paired_tokenizer(base)
-    model = from_folder(base, job.frozen)
+    tokenizer = paired_tokenizer(job.base)
+    model = from_folder(job.base, job.frozen)
     torch.set_num_threads(job.threads)
     job.work.mkdir(parents=True, exist_ok=True)
     training = ReaderRun(job.hyper, job.work, job.seed, job.bf16, job.minutes)
