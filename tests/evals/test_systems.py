@@ -86,7 +86,8 @@ EXTRACTS = ("main_text", "results", "tree:ward@way=root")
 def test_small_pages(name: str, html: str, counter: TokenizerCounter) -> None:
     if name.startswith("reference") and not html.startswith("<"):
         pytest.skip("the reference crashes on what has no tags")
-    reply = make(name, counter).prepare(one_page(html)).ask("one?", 10)
+    budget = 40 if name.startswith("htmlrag") else 10  # it writes all end tags
+    reply = make(name, counter).prepare(one_page(html)).ask("one?", budget)
     if not name.startswith(EXTRACTS):
         assert visible_text(reply.text, reply.format).split() == html_text(html).split()
 

@@ -102,13 +102,18 @@ def said(study: Study, choice: Choice, outcomes: Sequence[Outcome]) -> tuple[str
     return (*notes(study, choice, outcomes), *((line,) if plain else ()))
 
 
+def printed(choice: Choice) -> Line:
+    """Return HtmlRAG without its generative stage, by the algorithms as they are printed."""
+    return Line("HtmlRAG w/o Prune-Gen", f"htmlrag:{choice.options.get('embedder', 'static')}")
+
+
 def ours(choice: Choice, words: int = 256, options: str = "") -> Line:
     """Return HtmlRAG without its generative stage, as Prunus runs it: blocks pruned by an embedder.
 
     :param words: words of a block at most.
     :param options: options of the system, as ``@units=leaves``.
     """
-    return Line("HtmlRAG w/o Prune-Gen", f"prunus:static:html@words={words}{_embedder(choice)}{options}")
+    return Line("the same by Prunus", f"prunus:static:html@words={words}{_embedder(choice)}{options}")
 
 
 def both(choice: Choice, words: int = 128, options: str = "", option: str = "pruner") -> Line:
@@ -160,7 +165,7 @@ def default() -> list[Line]:
 
 def short(choice: Choice) -> list[Line]:
     """Return the rows of Table 1."""
-    return [*default(), both(choice), ours(choice), *chunks(choice), *refiners(choice)]
+    return [*default(), both(choice), printed(choice), ours(choice), *chunks(choice), *refiners(choice)]
 
 
 def whole(choice: Choice) -> list[Line]:
@@ -288,8 +293,9 @@ def ablation(choice: Choice) -> list[Line]:
         whole_method,
         replace(both(choice, options="@units=leaves"), label="w/o Block Tree (DOM leaves)"),
         alone,
-        replace(ours(choice), label="w/o Prune-Gen"),
-        replace(ours(choice, options="@units=leaves"), label="w/o Prune-Gen, w/o Block Tree"),
+        replace(printed(choice), label="w/o Prune-Gen"),
+        ours(choice),
+        replace(ours(choice, options="@units=leaves"), label="the same by Prunus, w/o Block Tree"),
         Line("the default w/o Block Tree", f"{systems.DEFAULT}@units=leaves"),
         Line("the default w/o embedder (BM25)", "prunus:bm25:html"),
     ]
@@ -309,11 +315,11 @@ def _tables_3(study: Study, choice: Choice, found: Mapping[str, Sequence[Outcome
 
 def loss(choice: Choice) -> dict[int, list[Line]]:
     """Return the columns of Table 5: systems by their tokens."""
-    first = ours(choice)
+    first = printed(choice)
     return {
         LONG: [line for line in whole(choice) if line.system != "whole:clean"],
         COARSE: [first],
-        SHORT: [*default(), *chunks(choice), *refiners(choice), first, both(choice)],
+        SHORT: [*default(), *chunks(choice), *refiners(choice), first, ours(choice), both(choice)],
     }
 
 
@@ -364,7 +370,7 @@ def sizes(choice: Choice) -> list[Line]:
         replace(both(choice, option=option), label=f"HtmlRAG with {choice.options.get(option, option)}")
         for option in SIZES
     ]
-    return [*pairs, ours(choice)]
+    return [*pairs, printed(choice)]
 
 
 def _plans_7(study: Study, choice: Choice) -> dict[str, Plan]:
