@@ -16,6 +16,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
+
 ROOT = Path(__file__).resolve().parent.parent
 
 _PART = re.compile(r"<!-- measured: (?P<command>[^>]+?) -->\n(?P<text>.*?)<!-- end -->", re.DOTALL)
@@ -48,10 +50,10 @@ def main(words: list[str]) -> int:
     for page, command, text in chosen:
         program, *arguments = shlex.split(command)
         asked = [str(Path(sys.executable).parent / program), *arguments]
-        done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False)
+        done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603 - of our pages
         missing = unprinted(text, done.stdout) if done.returncode == 0 else ["it fails: " + done.stderr.strip()[-200:]]
         wrong += bool(missing)
-        print(f"{'differs' if missing else 'ok'}: {page}: {command}{': ' if missing else ''}{', '.join(missing)}")
+        click.echo(f"{'differs' if missing else 'ok'}: {page}: {command}{': ' if missing else ''}{', '.join(missing)}")
     return 1 if wrong or not chosen else 0
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.docs.fences import DOCS, PAGES, ROOT, name_of
 from tests.test_import_law import ROOMS
 
-from docs import update
+from docs import measured, update
 from prunus.pages.clean import rules
 
 READ_TOO = (
@@ -27,6 +27,13 @@ _PATH = re.compile(r"`((?:src|tests|docs|evals|benchmarks|examples|requirements)
 def test_generated_sections_are_current(path: Path) -> None:
     text = path.read_text("utf-8")
     assert update.updated(text) == text, "run: .venv/bin/python docs/update.py"
+
+
+def test_a_figure_is_held_against_what_its_command_prints_at_its_own_places() -> None:
+    printed = 'default 0.6893 [0.62 0.75] Δ -0.1361 {"share": 1.0}'
+    assert measured.unprinted("| **.689** [-.14] | 1.00 | .7 | 206 questions of version 1.2.3", printed) == []
+    assert measured.unprinted("| .684 | .69 |", printed) == [".684"]
+    assert {command.split()[:2] == ["prunus", "eval"] for _, command, _ in measured.parts()} == {True}
 
 
 def test_every_section_that_can_be_generated_is_in_the_docs() -> None:

@@ -55,15 +55,18 @@ def test_collapsed_takes_the_most_similar_nodes_of_all_layers_up_to_the_first_th
 ) -> None:
     view = retriever.store.view()
     scores = view.matrix[view.row] @ EMBEDDER.embed([QUESTION], "query")[0]
-    expected, total = [], 0
-    for place in np.argsort(-scores, kind="stable"):
-        total += int(view.tokens[place])
-        if total > 300:
-            break
-        expected.append(int(view.ids[place]))
-    found = [node.id for node in retriever.collapsed(QUESTION, 300).nodes]
-    assert found == expected[: len(found)]
-    assert len(expected) - len(found) <= 1  # empty lines between nodes cost tokens too
+    order = np.argsort(-scores, kind="stable")
+    would_fit_later = 0
+    for budget in range(40, 800, 20):
+        sums = np.cumsum(view.tokens[order])
+        count = int(np.searchsorted(sums, budget, side="right"))
+        expected = view.ids[order[:count]].tolist()
+        found = [node.id for node in retriever.collapsed(QUESTION, budget).nodes]
+        assert found == expected[: len(found)]
+        assert len(expected) - len(found) <= 1  # empty lines between nodes cost tokens too
+        left = budget - (int(sums[count - 1]) if count else 0)
+        would_fit_later += bool((view.tokens[order[count + 1 :]] < left - 4).any())
+    assert would_fit_later  # and yet nothing behind the first that overflows is taken
 
 
 def test_traversal_takes_the_best_children_of_the_best_nodes_of_each_layer(retriever: Retriever) -> None:
