@@ -75,22 +75,21 @@ def pruned_html(roots: Sequence[Any], kept: Sequence[HtmlBlock]) -> str:
     whole = {block.element for block in kept if block.leaf}
     text_of = {block.element for block in kept if not block.leaf}
 
-    def write(element: Any, inside: bool) -> tuple[str, bool]:
-        """Return the HTML of an element, and whether it holds an element alone."""
+    def write(element: Any, inside: bool) -> str:
         inside = inside or element in whole
+        if element.tag in _VOID:
+            return _start(element) if inside else ""
         given = own_text(element) if inside or element in text_of else [""] * (len(element) + 1)
         text, *tails = (html.escape(piece, quote=False) for piece in given)
-        written = [write(child, inside)[0] for child in element]
+        written = [write(child, inside) for child in element]
         content = text + "".join(one + tail for one, tail in zip(written, tails, strict=True))
-        if element.tag in _VOID:
-            return (_start(element) if inside else ""), False
         if not content.strip():
-            return "", False
+            return ""
         if len(list(filter(None, written))) == 1 and not "".join(given).strip():
-            return content.strip(), True
-        return f"{_start(element)}{content}</{element.tag}>", False
+            return content.strip()  # it only holds another element
+        return f"{_start(element)}{content}</{element.tag}>"
 
-    return "\n".join(filter(None, (write(root, False)[0] for root in roots)))
+    return "\n".join(filter(None, (write(root, False) for root in roots)))
 
 
 def _start(element: Any) -> str:
