@@ -10,6 +10,7 @@ import errno
 import json
 import shutil
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -117,7 +118,9 @@ def train(job: TrainingJob, say: Callable[[str], None]) -> dict[str, Any]:
             check_space(job.work, _bytes_needed(trainer.model))
         watch = _watch(job, data, trainer, tokenizer, resumed, say)
         trainer.add_callback(watch.callback)
-        with Interrupts() as interrupts:
+        with Interrupts() as interrupts, warnings.catch_warnings():
+            # peft looks for one beside a GGUF file at each checkpoint; the vocabulary is that of the base
+            warnings.filterwarnings("ignore", "Could not find a config file")
             watch.interrupts = interrupts
             trainer.train(resume_from_checkpoint=str(resumed) if resumed else None)
         if interrupts.received and trainer.state.global_step < trainer.state.max_steps:

@@ -68,8 +68,8 @@ _FUNCTION_WORDS: Final[dict[str, frozenset[str]]] = {
     "en": frozenset("the of and to in is was for that with on as by at from what who which how when where".split()),
     "de": frozenset("der die das und ist von mit den dem ein eine nicht auf für wer wie wann welche im zu".split()),
     "fr": frozenset("le la les des et est une dans que qui pour sur avec au du quel quelle comment où en".split()),
-    "es": frozenset("el los las y es una en que por con para del qué quién cuál cómo dónde cuándo se su".split()),
-    "it": frozenset("il lo gli che è di un una per con del della sono chi quale come dove quando nel si".split()),
+    "es": frozenset("el la los las y es una en que por con para del qué quién cuál cómo dónde cuándo se su".split()),
+    "it": frozenset("il la lo gli che è di un una per con del della sono chi quale come dove quando nel si".split()),
     "pt": frozenset("o os as que é do da em um uma para com não por quem qual como onde quando na no".split()),
     "nl": frozenset("de het een en van is dat op te met voor niet wie wat welke hoe waar wanneer zijn aan".split()),
     "sv": frozenset("och att det som en är på av för med den till inte vem vad vilken hur när om har".split()),
@@ -105,7 +105,7 @@ def guess_language(text: str, default: str = "en") -> str:
             if len(pattern.findall(sample)) * 5 > len(sample):  # a fifth: a foreign name does not decide
                 return code
     scores = dict.fromkeys(_FUNCTION_WORDS, 0)
-    for word, times in Counter(sample.lower().split()).items():
+    for word, times in Counter(sample.lower().replace("¿", " ").split()).items():
         for code in _LANGUAGES_OF.get(word, ()):
             scores[code] += times
     best = max(scores, key=lambda code: (scores[code], code == default))
