@@ -161,7 +161,7 @@ def as_row(sample: ChatSample) -> dict[str, Any]:
     """Return a sample as a line of JSON holds it."""
     turns = [{"role": message.role, "content": message.content} for message in sample.messages]
     target = list(sample.target) if len(sample.target) > 1 else sample.target[0]
-    row = {"id": sample.id, "kind": sample.kind, "messages": turns, "target": target}
+    row: dict[str, Any] = {"id": sample.id, "kind": sample.kind, "messages": turns, "target": target}
     if sample.paths:
         row |= {"paths": list(sample.paths), "gold": list(sample.gold), "prompt": sample.prompt}
     return row
