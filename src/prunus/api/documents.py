@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,22 +71,24 @@ def each_document(
     :param done: called with the id and ``unchanged`` or ``failed``.
     """
     to_html = formats(settings).to_html
-    pages = each_source(sources.values(), reading_with(settings)) if sources else iter(())
-    for id, page in zip(sources, pages, strict=True):
-        try:
-            if isinstance(page, PrunusError):
-                raise page
-            digest = page.snapshot or snapshot_of(page.content)
-            if known.get(id) == digest:
-                report.unchanged.append(id)
-                done(id, "unchanged")
+    if not sources:
+        return
+    with closing(each_source(sources.values(), reading_with(settings))) as pages:
+        for id, page in zip(sources, pages, strict=True):
+            try:
+                if isinstance(page, PrunusError):
+                    raise page
+                digest = page.snapshot or snapshot_of(page.content)
+                if known.get(id) == digest:
+                    report.unchanged.append(id)
+                    done(id, "unchanged")
+                    continue
+                document = document_of(id, page, to_html)
+            except PrunusError as error:
+                report.failures.note(error, id)
+                done(id, "failed")
                 continue
-            document = document_of(id, page, to_html)
-        except PrunusError as error:
-            report.failures.note(error, id)
-            done(id, "failed")
-            continue
-        yield document
+            yield document
 
 
 def document_of(id: str, page: Page, to_html: ToHtml) -> DocumentSource:

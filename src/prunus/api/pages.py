@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -122,7 +122,7 @@ def read_with(
     :param fetch: fetches the addresses among the pages.
     """
 
-    def each() -> Iterator[Page | PrunusError]:
+    def each() -> Generator[Page | PrunusError, None, None]:
         store = snapshot_store(settings) if keep else None
         with closing(each_source(pages, reading_with(settings, fetch))) as sources:
             for page in sources:
@@ -133,7 +133,8 @@ def read_with(
                         done(page)
                 yield page
 
-    return read_pages(each(), formats(settings).to_html, strict=strict)
+    with closing(each()) as found:  # also where a page cannot be read: what is fetched ahead ends now
+        return read_pages(found, formats(settings).to_html, strict=strict)
 
 
 def reading_with(settings: Settings, fetch: Fetch | None = None) -> Reading:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Iterator, Sequence
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, closing, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -398,6 +398,10 @@ def fetch_each(settings: Settings, urls: Sequence[str]) -> Generator[Page | Prun
     yield from blocking(PageReader(settings).fetch_many(urls))
 
 
+CLOSING: Final = 5.0
+"""Seconds that what is still running may take to end."""
+
+
 def blocking(items: AsyncGenerator[T, None]) -> Generator[T, None, None]:
     """Yield the items of an asynchronous generator in plain code; it works ahead in a thread.
 
@@ -411,7 +415,9 @@ def blocking(items: AsyncGenerator[T, None]) -> Generator[T, None, None]:
                     return
                 yield cast("T", item)
         except GeneratorExit:  # the caller stopped early; after Ctrl-C _loop cancels the remaining tasks
-            call(items.aclose())
+            # not for ever: the garbage collector may close this in a thread that holds a lock which the loop waits for
+            with suppress(TimeoutError):
+                call(items.aclose(), CLOSING)
             raise
 
 
@@ -423,18 +429,24 @@ async def _next(items: AsyncGenerator[T, None]) -> T | object:
 
 
 @contextmanager
-def _loop() -> Iterator[Callable[[Coroutine[Any, Any, T]], T]]:
+def _loop() -> Iterator[Callable[..., Any]]:
     """Run an event loop in a new thread: it runs while the caller is busy, and works inside notebooks too."""
     import asyncio  # here: importing this module must not load it
 
     loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
+
+    def turn() -> None:
+        with closing(loop):
+            loop.run_forever()
+            loop.run_until_complete(_cancel_all())
+
+    thread = threading.Thread(target=turn, daemon=True)
     thread.start()
 
-    def call(work: Coroutine[Any, Any, T]) -> T:
+    def call(work: Coroutine[Any, Any, T], seconds: float | None = None) -> T:
         future = asyncio.run_coroutine_threadsafe(work, loop)
         try:
-            return future.result()
+            return future.result(seconds)
         except BaseException:
             future.cancel()
             raise
@@ -442,11 +454,8 @@ def _loop() -> Iterator[Callable[[Coroutine[Any, Any, T]], T]]:
     try:
         yield call
     finally:
-        cancelled = asyncio.run_coroutine_threadsafe(_cancel_all(), loop)
-        cancelled.result(timeout=5)
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(timeout=5)
-        loop.close()
+        thread.join(CLOSING)
 
 
 async def _cancel_all() -> None:

@@ -107,8 +107,11 @@ def command(urls: tuple[str, ...], **flags: Any) -> None:
     try:
         if out is not None and in_one_file:
             job.file = PageFile(out)
-        with progress(len(urls) + flags["follow"], "fetching", flags["quiet"]) as step:
-            for url, page in zip(urls, fetch_each(settings, urls), strict=True):
+        with (
+            progress(len(urls) + flags["follow"], "fetching", flags["quiet"]) as step,
+            closing(fetch_each(settings, urls)) as fetched,
+        ):
+            for url, page in zip(urls, fetched, strict=True):
                 job.take(url, page)
                 step()
             if flags["follow"] and job.trees:
