@@ -35,7 +35,7 @@ def unprinted(text: str, output: str) -> list[str]:
     """Return the decimals of a text that an output does not hold, rounded to as many places."""
     printed = [float(number) for number in _DECIMAL.findall(output)]
     places = {figure: len(figure.partition(".")[2]) for figure in _DECIMAL.findall(text)}
-    # half of the last place, for what was printed with fewer digits than it was rounded from
+    # a figure is the printed number, rounded: they differ by half of its last place at most
     return [
         figure
         for figure, count in places.items()
