@@ -83,6 +83,7 @@ def test_a_key_does_only_what_its_scopes_say(tmp_path: Path) -> None:
             ("/v1/ask", {"question": QUESTION, "pages": [{"html": BRIDGE}]}),
             ("/v1/search", {"query": "x"}),
             ("/v1/chat/completions", {"model": "prunus", "messages": [{"role": "user", "content": "x"}]}),
+            ("/v1/check", {"text": "It opened in 1932.", "pages": [{"html": BRIDGE}], "judge": True}),
         ):
             assert server.post(path, body, authorization=bearer).status_code == 403
 

@@ -87,6 +87,18 @@ def test_a_site_is_mapped_with_the_most_promising_addresses_first(
             assert refused.status_code == 400 and "url" in refused.json()["error"]["message"]
 
 
+def test_the_model_of_a_server_judges_claims_where_a_request_wants_it(server: Running, tmp_path: Path) -> None:
+    body = {"text": "Trams stop at night.", "pages": [PAGE]}
+    with running(tmp_path, {"llm": 'scripted:{"verdict": "partly"}'}) as with_model:
+        for judge, by in ((True, "model"), (False, "words")):
+            [claim] = with_model.post("/v1/check", body | {"judge": judge}).json()["claims"]
+            assert claim["by"] == by and (claim["verdict"] == "partly" or not judge)
+    with running(tmp_path / "small", {"llm": "scripted:x"}, tokens=10) as small:
+        assert small.post("/v1/check", body | {"judge": True}).status_code == 400  # a claim needs more tokens
+    refused = server.post("/v1/check", body | {"judge": True})
+    assert refused.status_code == 400 and refused.json()["error"]["param"] == "judge"
+
+
 def test_a_question_is_answered_as_by_the_library(server: Running) -> None:
     found = server.post("/v1/ask", {"question": QUESTION, "pages": [PAGE]}).json()
     answer = prunus.ask(QUESTION, prunus.Page(BRIDGE, url=PAGE["url"], final_url=PAGE["url"]))

@@ -17,10 +17,11 @@ from ..answer.chat import Conversation
 from ..api.answers import Choices
 from ..core.errors import BadInput, PrunusError
 from ..core.options import Limits, Options, WebOptions
+from ..core.ports import LLM
 from ..core.settings import Settings
 from ..core.text.near import did_you_mean
 from ..core.types import Message, Page
-from ..engines import formats
+from ..engines import formats, one_engine
 from ..index.terms import Retrieval
 from ..pages.sources import Source, is_address
 from ..web.reader import PageReader
@@ -201,6 +202,28 @@ def caller_of(request: Request) -> str:
 
 Caller: TypeAlias = Annotated[str, Depends(caller_of)]
 """The name of the request's key, as an argument of a route."""
+
+
+def need_scope(request: Request, scope: str) -> None:
+    """Refuse a request whose key lacks a scope.
+
+    :raises RequestRefused: 403.
+    """
+    key = getattr(request.state, "key", None)
+    if key is not None and scope not in key.scopes:
+        raise RequestRefused(403, f"the key {key.name} may not {scope}")
+
+
+def judge_of(server: Server) -> LLM:
+    """Return the language model of a server as judge of claims, within the limits of one request.
+
+    :raises BadInput: the server has none.
+    """
+    if not server.settings.llm:
+        raise BadInput("this server has no language model; leave judge out", subject="judge")
+    limits = Limits(server.options.tokens, server.options.usd, server.options.seconds)
+    model: LLM = one_engine("llm", server.settings, Options(limits=limits), server.engines)
+    return model
 
 
 async def index_place(name: str, server: Server, caller: str, param: str = "indexes") -> str:

@@ -39,7 +39,18 @@ from ..web.site.scope import SiteRules
 from .answering import answering, begun
 from .background import LargeRoute
 from .errors import RequestRefused, note_bug, status_of
-from .inputs import Caller, addresses_of, budget_of, fetched, pruning_of, reading_settings, source_of, sources_of
+from .inputs import (
+    Caller,
+    addresses_of,
+    budget_of,
+    fetched,
+    judge_of,
+    need_scope,
+    pruning_of,
+    reading_settings,
+    source_of,
+    sources_of,
+)
 from .page_cache import SECONDS, CachedPages
 from .server import Server
 from .snapshots import snapshot_id
@@ -185,11 +196,14 @@ def add_routes(app: FastAPI, server: Server) -> None:
     @routes.post("/check")
     async def check_text(body: CheckRequest, request: Request, caller: Caller) -> CheckResponse:
         """Check the claims of a text against pages: a verdict for each, and the sentences that decide."""
+        if body.judge:
+            need_scope(request, "ask")
         sources = sources_of(body.pages, server.options)
 
         async def work() -> CheckedText:
             settings = reading_settings(server.settings, body.shown_only)
-            return await acheck(body.text, await aread(sources, strict=False, settings=settings), settings)
+            llm = judge_of(server) if body.judge else ""
+            return await acheck(body.text, await aread(sources, strict=False, settings=settings), settings, llm=llm)
 
         result = await unless_left(request.receive, server.workers.within(work, caller))
         return CheckResponse(**server.mask.record(asdict(result)))

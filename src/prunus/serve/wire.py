@@ -342,13 +342,17 @@ class CheckRequest(RequestBody):
     )
     pages: Annotated[Pages, Field(min_length=1)]
     shown_only: ShownOnly = False
+    judge: bool = Field(
+        False, description="Ask the language model of this server about each claim, too; needs the scope `ask`."
+    )
 
 
 class CheckResponse(BaseModel):
     """The claims of a text, each with its verdict."""
 
     claims: list[dict[str, Any]] = Field(
-        description="`text`, `verdict` (`supported`, `partly`, `not supported`), `support`, `citations`, `reason`."
+        description="`text`, `verdict` (`supported`, `partly`, `not supported`), `support`, `citations`, `reason`, "
+        "and `by`: whether `words` of the pages gave the verdict, or a `model`."
     )
     failures: dict[str, str]
 

@@ -31,7 +31,9 @@ _CHAT: Final = re.compile(
     r"(?:hi|hello|hey|good (?:morning|evening|afternoon|night)|thanks?(?: you)?(?: (?:so|very) much| a lot)?|bye"
     r"|goodbye|see you|ok(?:ay)?|great|cool|nice|well done|sorry|how are you(?: doing)?(?: today)?|who are you"
     r"|what can you do|what(?:'s| is) your name"
-    r"|tell me a joke|hallo"
+    r"|tell me a joke|(?:(?:thanks?(?: you)?|ok(?:ay)?|no),? )*+that(?:'s| is| was| will be) (?:all|it)(?: for now)?"
+    r"|thanks?(?: you)? for (?:your|the|all your) help"
+    r"|(?:danke,? |nein,? )?das (?:ist|war) alles|(?:merci,? )?c'est tout|(?:gracias,? )?eso es todo|hallo"
     r"|guten (?:tag|morgen|abend)"
     r"|danke(?: sch[oö]n)?|tsch[uü]ss|wie geht(?:'s| es dir)|bonjour|salut|merci(?: beaucoup)?"
     r"|au revoir|hola|gracias|adi[oó]s|你好|谢谢|再见)"
@@ -55,6 +57,12 @@ _GIVEN_TEXT: Final = re.compile(
     r"|```|^[^\"\u201c\u00ab\n]*+[\"\u201c\u00ab].{15,}[\"\u201d\u00bb]|以下|这",
     re.M,
 )
+_TRANSLATED: Final = re.compile(
+    r"(?:please |can you |could you |kannst du )*(?:translate|übersetze|traduis|traduce|翻译)\b"
+    r"[^'\"\u2018\u201c\u00ab\u300c\n]*+(?<!\w)['\"\u2018\u201c\u00ab\u300c][^\n]",
+    re.I,
+)
+"""A text to translate, in quotation marks of any kind; an apostrophe inside a word is none."""
 _INVENTED: Final = re.compile(
     r"(?:please |can you |could you )*(?:write|compose|invent|make up|draft|schreibe|erfinde|écris|escribe|写)"
     r"\s++(?:me |us |mir |-moi )?(?:an?|some|eine?[nms]?|une?)?\s*+(?:\w+ ){0,3}"
@@ -191,6 +199,8 @@ def _no_search(question: str) -> str:
         return "it is arithmetic"
     task = _GIVEN.match(rest)
     if task and _GIVEN_TEXT.search(rest[task.end() :]) and ("\n" in rest or len(rest.split()) > 4 or "```" in rest):
+        return "it works on a text that is given"
+    if _TRANSLATED.match(rest):
         return "it works on a text that is given"
     return "it asks for something to be made up" if _INVENTED.match(rest) else ""
 

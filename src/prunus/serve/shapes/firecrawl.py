@@ -21,11 +21,11 @@ from ...pages.links import links_of
 from ...pages.sources import source_text
 from ...web.site.scope import Scope, SiteRules
 from ..background import LargeRoute
-from ..inputs import Caller
+from ..inputs import Caller, need_scope
 from ..server import Server
 from ..wire import Bounded, RequestBody, Short, Text
 from .crawls import MOST_PAGES, Crawls
-from .reading import EVIDENCE, REFUSED, LoadedPage, Shape, need_scope
+from .reading import EVIDENCE, REFUSED, LoadedPage, Shape
 
 _PLAIN: Final = ("markdown", "html", "rawHtml", "links")
 _ASKING: Final = {"question": "question", "highlights": "query", "json": "schema"}

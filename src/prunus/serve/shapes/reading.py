@@ -1,4 +1,4 @@
-"""What the shapes share: pages read by their addresses, what is written of them, and the scopes of a request."""
+"""What the shapes share: pages read by their addresses, and what is written of them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ from ...pages.write.selection import main_part
 from ...pages.write.style import Style
 from ...pages.write.whole import write_tree
 from ..answering import ClientQuestion, events_of
-from ..errors import RequestRefused
-from ..inputs import addresses_of, fetched_each
+from ..inputs import addresses_of, fetched_each, need_scope
 from ..server import Server
 from ..work import unless_left
 
@@ -151,13 +150,3 @@ class Shape:
     def safe(self, record: dict[str, Any]) -> dict[str, Any]:
         """Return a reply without the addresses and folders of the operator."""
         return dict(self.server.mask.record(record))
-
-
-def need_scope(request: Request, scope: str) -> None:
-    """Refuse a request whose key lacks a scope.
-
-    :raises RequestRefused: 403.
-    """
-    key = getattr(request.state, "key", None)
-    if key is not None and scope not in key.scopes:
-        raise RequestRefused(403, f"the key {key.name} may not {scope}")

@@ -17,10 +17,10 @@ from ...core.errors import BadInput, NothingFound, PrunusError
 from ...core.sync import in_a_thread
 from ...core.types import Hit, SearchRequest
 from ..background import LargeRoute
-from ..inputs import Caller
+from ..inputs import Caller, need_scope
 from ..server import Server
 from ..wire import MOST_PAGES, RequestBody, Short, Text
-from .reading import EVIDENCE, REFUSED, LoadedPage, Shape, need_scope
+from .reading import EVIDENCE, REFUSED, LoadedPage, Shape
 
 _CHUNK: Final = 130
 """Tokens of one of the ``chunks_per_source``, which Tavily bounds by 500 letters."""
