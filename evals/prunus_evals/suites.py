@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -202,6 +202,7 @@ def page(paper: str, name: str, done: Sequence[Done], command: str) -> str:
     lines = [f"# {PAGES.get(paper, paper)}", "", f"The suite `{name}`: {SUITES[name].title}. Made by:", ""]
     lines += ["```sh", command, "```", ""]
     lines += [f"Versions: {versions}. Code {around['code']}. {time.strftime('%Y-%m-%d')}.", ""]
+    above: dict[str, str] = {}
     for one in done:
         lines += [f"## `{one.study}`: {one.title}", ""]
         failed = one.failed.replace(
@@ -210,10 +211,27 @@ def page(paper: str, name: str, done: Sequence[Done], command: str) -> str:
         lines += [f"Not run: {failed}.", ""] if failed else [f"{one.seconds:.0f} s.", ""]
         common = _common(one.tables)
         lines += [*(f"{line}  " for line in common), ""] if common else []
-        for table in one.tables:
+        for table in _once(one.tables, one.study, above):
             own = tuple(note for note in table.notes if note not in common)
             lines += [studies.markdown(replace(table, notes=own)), ""]
     return "\n".join(lines)
+
+
+def _once(tables: Sequence[Table], study: str, above: dict[str, str]) -> Iterator[Table]:
+    """Yield tables without the rows that a study above has; a first row stays, as far as others are compared with it.
+
+    :param above: the study that has a row, by what the row measured; rows of these tables are added.
+    """
+    for table in tables:
+        known = [row for row in table.rows if row.measured in above]
+        rows = tuple(row for row in table.rows if row not in known or (row is table.rows[0] and known != [*table.rows]))
+        above |= {row.measured: study for row in table.rows if row.measured and row.measured not in above}
+        labels: dict[str, list[str]] = {}
+        for row in known:
+            if row not in rows:
+                labels.setdefault(above[row.measured], []).append(row.label)
+        left = tuple(f"`{other}` has above: {', '.join(own)}." for other, own in labels.items())
+        yield replace(table, rows=rows, notes=(*table.notes, *left))
 
 
 def _common(tables: Sequence[Table]) -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import prunus
-from prunus_evals import harness, metrics, readers, studies, suites, tasks
+from prunus_evals import harness, metrics, readers, studies, suites, systems, tasks
 from prunus_evals.errors import EvalError, UnknownName, Unreachable
 from prunus_evals.metrics.evidence import span_recall
 from prunus_evals.records import Document, Outcome, Output, Question, Reading, Reply, Span
@@ -122,7 +122,10 @@ def test_evidence_has_one_column_whatever_the_readers() -> None:
 
 @pytest.mark.usefixtures("town")
 @pytest.mark.parametrize("name", ["raptor:1", "raptor:9"])
-def test_without_a_reader_stand_ins_show_recall_at_each_budget(name: str, tmp_path: Path) -> None:
+def test_without_a_reader_stand_ins_show_recall_at_each_budget(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(systems, "missing", lambda name: "time" if "raptor" in name else "")  # umap compiles long
     tables = studies.run(studies.named(name), replace(STAND_INS, budgets=(256, 8192)), tmp_path)
     assert tables[0].columns == ("recall, 256 tokens", "recall, 8192 tokens")
     assert tables[1].columns == ("answer survives, 256 tokens", "answer survives, 8192 tokens")
@@ -135,6 +138,19 @@ def test_without_a_reader_stand_ins_show_recall_at_each_budget(name: str, tmp_pa
     assert printed(tables[-1])
     assert raptor.RECALL in tables[0].notes and raptor.SURVIVES not in tables[0].notes
     assert raptor.SURVIVES in tables[1].notes and raptor.RECALL not in tables[1].notes
+
+
+@pytest.mark.usefixtures("town")
+def test_both_groupings_stand_beside_each_other_and_what_is_not_installed_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(systems, "missing", lambda name: "the extra x" if "minilm" in name else "")
+    made: list[str] = []
+    monkeypatch.setattr(raptor.Running, "measured", lambda run, names, *rest: made.extend(map(run.named, names)) or [])
+    [first, *_] = studies.run(studies.named("raptor:9"), STAND_INS, tmp_path)
+    assert "tree:raptor@embedder=static" in made and not any("minilm" in name for name in made)
+    assert [row.label for row in first.rows][-1] == "Dense (static) with raptor tree"
+    assert "Left out: Dense (minilm) with raptor tree; it needs the extra x." in first.notes
 
 
 @pytest.mark.usefixtures("town")

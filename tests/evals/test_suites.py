@@ -104,6 +104,17 @@ def test_a_study_that_fails_is_told_and_run_again(tmp_path: Path, monkeypatch: p
     assert "Not run: b is not here." in page
 
 
+def test_a_page_shows_a_measurement_once(tmp_path: Path) -> None:
+    one, two, three = (
+        Row(label, (Number(value),), measured=label) for label, value in {"base": 1.0, "tree": 2.0, "new": 3.0}.items()
+    )
+    tables = {"b:1": (one, two), "b:2": (one, two, three), "b:3": (one, two)}
+    done = [suites.Done(name, name, (Table(f"of {name}", ("em",), rows),), 1.0) for name, rows in tables.items()]
+    page = suites.page("b", "offline", done, "prunus eval run --suite offline")
+    assert [page.count(f"| {label} |") for label in ("base", "tree", "new")] == [2, 1, 1]  # new is compared with base
+    assert "`b:1` has above: tree." in page and "`b:1` has above: base, tree." in page
+
+
 def test_a_suite_in_its_folder_shows_the_data_as_they_are_now(two_pages: Path) -> None:
     command = ["run", "--suite", "offline", "--study", "htmlrag:3", *SOME[2:], "--out", str(two_pages / "run")]
     first, again = (CliRunner().invoke(main, [*command, "--json"]) for _ in range(2))

@@ -82,11 +82,13 @@ class Row:
 
     :param cited: where the numbers were published; '' for numbers that were measured here.
     :param numbers: None where the row has no number in a column.
+    :param measured: what was measured, as system, tasks, metrics and budgets: rows with the same hold the same numbers.
     """
 
     label: str
     numbers: tuple[Number | None, ...]
     cited: str = ""
+    measured: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +332,11 @@ def grid(
         base = rows[0][1] if compare else None
         for (_, fields), numbers in zip(rows, found, strict=True):
             numbers.append(mean(own, str(column["metric"]), base, scale, **fields))
-    return tuple(Row(label, tuple(numbers)) for (label, _), numbers in zip(rows, found, strict=True))
+    of_columns = [sorted(column.items()) for _, column in columns]
+    return tuple(
+        Row(label, tuple(numbers), measured=repr((sorted(fields.items()), of_columns)))
+        for (label, fields), numbers in zip(rows, found, strict=True)
+    )
 
 
 def notes(study: Study, choice: Choice, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
@@ -400,14 +406,17 @@ def text(table: Table) -> str:
 
 
 def markdown(table: Table) -> str:
-    """Return a table as Markdown, under a heading; cited rows are in italics."""
-    lines = [f"### {table.title}", "", f"| | {' | '.join(map(_escaped, table.columns))} |"]
-    lines.append("|---" * (len(table.columns) + 1) + "|")
+    """Return a table as Markdown, under a heading; cited rows are in italics. Without rows only its notes are left."""
+    lines = [f"### {table.title}", ""]
+    if table.rows:
+        lines.append(f"| | {' | '.join(map(_escaped, table.columns))} |")
+        lines.append("|---" * (len(table.columns) + 1) + "|")
     for row, cells in zip(table.rows, _cells(table), strict=True):
         label = f"*{_escaped(row.label)}, cited*" if row.cited else _escaped(row.label)
         lines.append(f"| {label} | {' | '.join(f'*{c}*' if row.cited and c != '-' else c for c in cells)} |")
     sources = dict.fromkeys(f"Cited: {row.cited}." for row in table.rows if row.cited)
-    return "\n".join([*lines, "", *(f"{_escaped(line)}  " for line in [*table.notes, *sources])])
+    lines += [""] if table.rows else []
+    return "\n".join([*lines, *(f"{_escaped(line)}  " for line in [*table.notes, *sources])])
 
 
 def _escaped(words: str) -> str:

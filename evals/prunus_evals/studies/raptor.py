@@ -64,6 +64,7 @@ class Frame:
     :param columns: titles of the paper's columns, with the task and the metric of each.
     :param published: the paper's numbers.
     :param by_reader: whether the paper has a column for each reader.
+    :param beside: further rows, whatever the user chose; those that lack a package here are left out, and told.
     """
 
     rows: tuple[tuple[str, str], ...]
@@ -71,6 +72,7 @@ class Frame:
     published: Published
     budget: int = BUDGET
     by_reader: bool = False
+    beside: tuple[tuple[str, str], ...] = ()
 
 
 WITH_AND_WITHOUT = (
@@ -125,6 +127,13 @@ FRAMES = {
         (QUALITY,),
         _raptor_published.TABLE_9,
         BUDGET_UNIFIED,
+        beside=(
+            ("Dense (static) with ward tree", "tree:ward@embedder=static{llm}"),
+            ("Dense (static) with raptor tree", "tree:raptor@embedder=static{llm}"),
+            ("Dense (minilm) with ward tree", "tree:ward@embedder=minilm{llm}"),
+            ("Dense (minilm) with raptor tree", "tree:raptor@embedder=minilm{llm}"),
+            ("Dense (minilm) without tree, chunks of raptor", "tree:raptor@embedder=minilm@way=flat"),
+        ),
     ),
 }
 
@@ -168,7 +177,7 @@ class Running:
 
         :param wanted: names of metrics.
         """
-        made = [self.system(name) for name in map(self.named, wanted_systems) if name]
+        made = [self.system(name) for name in dict.fromkeys(map(self.named, wanted_systems)) if name]
         plan = studies.plan(self.study, self.choice, [system.name for system in made], budgets, metrics=tuple(wanted))
         plan = replace(plan, budgets=tuple(budgets))
         engines = harness.Engines(self.counter, made, {spec: readers.make(spec) for spec in plan.readers})
@@ -247,13 +256,17 @@ def _run_frame(study: Study, choice: Choice, folder: Path | None, progress: Call
     frame = FRAMES[study.name.partition(":")[2]]
     columns = columns_of(study, choice, frame)
     with running(study, choice, folder, progress) as run:
+        lacking = {label: systems.missing(run.named(system)) for label, system in frame.beside}
+        rows = [*frame.rows, *(row for row in frame.beside if not lacking[row[0]])]
         outcomes = run.measured(
-            [system for _, system in frame.rows],
+            [system for _, system in rows],
             choice.budgets or (frame.budget,),
             list(dict.fromkeys(column.metric for column in columns)),
         )
-        names = {label_of(label, run.recipe): run.named(system) for label, system in frame.rows}
-    return framed(study, choice, frame, columns, names, outcomes)
+        names = {label_of(label, run.recipe): run.named(system) for label, system in rows}
+    tables = framed(study, choice, frame, columns, names, outcomes)
+    left = tuple(f"Left out: {label}; it needs {need}." for label, need in lacking.items() if need)
+    return [replace(table, notes=(*table.notes, *left)) if table.notes else table for table in tables]
 
 
 def label_of(label: str, recipe: Recipe) -> str:
