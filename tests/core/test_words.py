@@ -147,6 +147,7 @@ def test_text_that_shows_something_has_a_word(text: str) -> None:
         ("Der Hafen war für den Winter geschlossen und ist jetzt wieder offen.", "de"),
         ("Le port est fermé pour les travaux et la jetée aussi.", "fr"),
         ("El puerto está cerrado por las obras y el muelle también.", "es"),
+        ("Who directed La La Land?", "en"),
         ("¿Quién ganó la Vuelta en 2023?", "es"),
         ("Chi ha vinto la Vuelta nel 2023?", "it"),
         ("潮汐站每天记录水位高度", "zh"),

@@ -198,11 +198,11 @@ def add_routes(app: FastAPI, server: Server) -> None:
         """Check the claims of a text against pages: a verdict for each, and the sentences that decide."""
         if body.judge:
             need_scope(request, "ask")
+        llm = await in_a_thread(lambda: judge_of(server)) if body.judge else ""
         sources = sources_of(body.pages, server.options)
 
         async def work() -> CheckedText:
             settings = reading_settings(server.settings, body.shown_only)
-            llm = judge_of(server) if body.judge else ""
             return await acheck(body.text, await aread(sources, strict=False, settings=settings), settings, llm=llm)
 
         result = await unless_left(request.receive, server.workers.within(work, caller))

@@ -105,8 +105,10 @@ def guess_language(text: str, default: str = "en") -> str:
             if len(pattern.findall(sample)) * 5 > len(sample):  # a fifth: a foreign name does not decide
                 return code
     scores = dict.fromkeys(_FUNCTION_WORDS, 0)
-    for word, times in Counter(sample.lower().replace("¿", " ").split()).items():
+    words = sample.lower().replace("¿", " ").split()
+    most = 1 + len(words) // 20  # a name that repeats a word ("La La Land") does not decide a short text
+    for word, times in Counter(words).items():
         for code in _LANGUAGES_OF.get(word, ()):
-            scores[code] += times
+            scores[code] += min(times, most)
     best = max(scores, key=lambda code: (scores[code], code == default))
     return best if scores[best] > scores.get(default, 0) else default
