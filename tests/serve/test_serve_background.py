@@ -78,7 +78,7 @@ def test_large_pages_that_are_fetched_are_read_there_only_beside_other_requests(
     with world() as web:
         web.pages = {"/large": town, "/slow": 60.0, "/small": BRIDGE}
         port = str(urlsplit(web.url).port)
-        allowed = {"allow_hosts": "127.0.0.1", "ports": port, "browser": "never", "retries": "0"}
+        allowed = {"allow_hosts": "127.0.0.1", "ports": port, "browser": "never", "retries": "0", "read_seconds": "60"}
         asked = {"question": QUESTION, "pages": [{"url": f"{web.url}/large"}], "budget": 100}
         with (
             process(tmp_path, "--shapes", "jina", "--log", str(tmp_path / "log"), **allowed) as (_, http),
@@ -101,7 +101,7 @@ def test_large_pages_that_are_fetched_are_read_there_only_beside_other_requests(
             streamed = http.post("/v1/ask", json={**page, "stream": True})  # passed on where its page comes soon
             assert "1932" in streamed.text
             assert [name for name, _ in events_of(streamed.text)].count("done") == 1
-            assert not slow.done(), "the other request was at work all the time"
+            assert not slow.done(), "the slow request ended too early to stand beside the others"
             web.ended.set()
             slow.result()
 
