@@ -77,6 +77,22 @@ def test_budget_is_obeyed(name: str, page: str, counter: TokenizerCounter) -> No
         assert "City 17" in visible_text(reply.text, reply.format)
 
 
+def test_markdown_is_shown_in_three_ways(counter: TokenizerCounter) -> None:
+    rows = "".join(f"<tr><td>R{number}<td>{number} km" for number in range(40))
+    page = f"<h1>Rivers</h1><p>Nothing.</p><table><tr><th>River<th>Length{rows}</table><h2>Pell</h2><p>R7 is long.</p>"
+    way = {name: make(f"shown:{name}", counter).prepare(one_page(page)) for name in ("unmarked", "labels")}
+    usual = make("prunus:trees:markdown", counter).prepare(one_page(page)).ask("How long is R7?", 60).text
+    assert "\u2026" in usual and "|R7|7 km|" in usual
+    assert "\u2026" not in way["unmarked"].ask("How long is R7?", 60).text
+    assert "River: R7; Length: 7 km" in way["labels"].ask("How long is R7?", 60).text
+    merged = page.replace("<th>Length", "<th>Length<br>(km)")  # Markdown has such a table as HTML
+    labelled = make("shown:labels", counter).prepare(one_page(merged)).ask("How long is R7?", 60).text
+    assert "River: R7; Length (km): 7 km" in labelled and "<" not in labelled
+    late = f"<p>{'The council met. ' * 90}<h2>Pell</h2><p>The river Pell is 99 km long. {'It flows on. ' * 90}"
+    ordered = make("shown:score", counter).prepare(one_page(late)).ask("How long is the river Pell?", 2000).text
+    assert ordered.index("## Pell") < ordered.index("99 km") < ordered.index("The council met.")
+
+
 EXTRACTS = ("main_text", "results", "tree:ward@way=root")
 """Systems that leave out parts of the page at any budget."""
 

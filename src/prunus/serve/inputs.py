@@ -221,8 +221,7 @@ def judge_of(server: Server) -> LLM:
     """
     if not server.settings.llm:
         raise BadInput("this server has no language model; leave judge out", subject="judge")
-    limits = Limits(server.options.tokens, server.options.usd, server.options.seconds)
-    model: LLM = one_engine("llm", server.settings, Options(limits=limits), server.engines)
+    model: LLM = one_engine("llm", server.settings, Options(limits=server.options.limits), server.engines)
     return model
 
 

@@ -33,7 +33,7 @@ from ..core.events import (
     SearchEvent,
     TokenEvent,
 )
-from ..core.options import Limits, Options
+from ..core.options import Options
 from ..core.sync import in_a_thread
 from ..core.types import CheckedClaim, CheckedText, Page, SearchRequest
 from ..core.version import __version__
@@ -442,9 +442,8 @@ class Tools:
     # what the tools share ---------------------------------------------------------------------------------------
 
     def _choices(self, budget: int) -> Choices:
-        limits = Limits(tokens=self._options.tokens, usd=self._options.usd, seconds=self._options.seconds)
-        tokens = budget_of(budget or None, self._options)
-        return Choices(settings=self._settings, options=Options(limits=limits), budget=tokens)
+        options = Options(limits=self._options.limits)
+        return Choices(settings=self._settings, options=options, budget=budget_of(budget or None, self._options))
 
     def _source_or_error(self, page: str) -> str | Page | PrunusError:
         try:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..core.errors import BadInput
+from ..core.options import Limits
 from ..core.text.near import did_you_mean
 
 INDEX_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -130,6 +131,11 @@ class ServeOptions:
                 raise BadInput(
                     f"serve: proxies: {proxy!r} is no address; write it as 10.0.0.2", subject="proxies"
                 ) from None
+
+    @property
+    def limits(self) -> Limits:
+        """What one answer may cost at most."""
+        return Limits(self.tokens, self.usd, self.seconds)
 
     @property
     def is_local(self) -> bool:

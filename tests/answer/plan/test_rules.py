@@ -60,7 +60,7 @@ def test_what_needs_no_search_gets_none_and_says_why(question: str, why: str) ->
 @pytest.mark.parametrize(
     "question",
     ["Who wrote the poem Sea Fever?", "Explain how tides work", "What happened on 2024-05-01?", "1871 flood",
-     "Who translated the Odyssey into German?", "Who translated 'Faust'?", "Hello World was first printed in which book?", "Is 7 a lucky number?",
+     "Who translated the Odyssey into German?", "Who translated 'Faust'?", "Translate the bridge's name", "Hello World was first printed in which book?", "Is 7 a lucky number?",
      "How do I write a letter to a judge?", "Why does 0.1 + 0.2 differ from 0.3 in Python?"],
 )  # fmt: skip
 def test_what_asks_for_facts_is_searched_for(question: str) -> None:

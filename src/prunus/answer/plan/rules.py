@@ -57,12 +57,9 @@ _GIVEN_TEXT: Final = re.compile(
     r"|```|^[^\"\u201c\u00ab\n]*+[\"\u201c\u00ab].{15,}[\"\u201d\u00bb]|以下|这",
     re.M,
 )
-_TRANSLATED: Final = re.compile(
-    r"(?:please |can you |could you |kannst du )*(?:translate|übersetze|traduis|traduce|翻译)\b"
-    r"[^'\"\u2018\u201c\u00ab\u300c\n]*+(?<!\w)['\"\u2018\u201c\u00ab\u300c][^\n]",
-    re.I,
-)
-"""A text to translate, in quotation marks of any kind; an apostrophe inside a word is none."""
+_TRANSLATE: Final = ("translate", "übersetze", "traduis", "traduce", "翻译")
+_QUOTE: Final = re.compile(r"(?<!\w)['\"\u2018\u201c\u00ab\u300c]\S")
+"""The start of a quotation; an apostrophe inside a word is none."""
 _INVENTED: Final = re.compile(
     r"(?:please |can you |could you )*(?:write|compose|invent|make up|draft|schreibe|erfinde|écris|escribe|写)"
     r"\s++(?:me |us |mir |-moi )?(?:an?|some|eine?[nms]?|une?)?\s*+(?:\w+ ){0,3}"
@@ -197,12 +194,20 @@ def _no_search(question: str) -> str:
         return "it is small talk"
     if _is_sum(rest):
         return "it is arithmetic"
-    task = _GIVEN.match(rest)
-    if task and _GIVEN_TEXT.search(rest[task.end() :]) and ("\n" in rest or len(rest.split()) > 4 or "```" in rest):
-        return "it works on a text that is given"
-    if _TRANSLATED.match(rest):
+    if _is_given(rest):
         return "it works on a text that is given"
     return "it asks for something to be made up" if _INVENTED.match(rest) else ""
+
+
+def _is_given(request: str) -> bool:
+    """Tell whether a request holds the text that it works on; to translate, a word in quotation marks is one."""
+    task = _GIVEN.match(request)
+    if task is None:
+        return False
+    text = request[task.end() :]
+    if task[0].lower().endswith(_TRANSLATE) and _QUOTE.search(text):
+        return True
+    return bool(_GIVEN_TEXT.search(text)) and ("\n" in request or "```" in request or len(request.split()) > 4)
 
 
 def _is_sum(text: str) -> bool:

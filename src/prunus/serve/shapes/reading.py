@@ -15,7 +15,7 @@ from ...api.fill import FillChoices, filled_from
 from ...api.pages import Pruner, read_each
 from ...core.errors import BadInput, PrunusError, one_line
 from ...core.events import answer_of
-from ...core.options import Limits, Options
+from ...core.options import Options
 from ...core.sync import in_a_thread
 from ...core.types import Answer, Hit, Metadata, OutputFormat, Page, SearchRequest
 from ...evidence.context import Context
@@ -124,9 +124,7 @@ class Shape:
         :raises NothingFound: the pages have no answer.
         """
         need_scope(request, "ask")
-        options = self.server.options
-        limits = Limits(tokens=options.tokens, usd=options.usd, seconds=options.seconds)
-        choices = Choices(settings=self.server.settings, options=Options(limits=limits))
+        choices = Choices(settings=self.server.settings, options=Options(limits=self.server.options.limits))
         events = events_of(self.server, ClientQuestion(question, list(pages), choices, caller=caller), None)
         return await unless_left(request.receive, answer_of(events))
 
